@@ -1,0 +1,164 @@
+//! The commands that ask the service: one request each, through the [`Door`].
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{Common, Customers, Dispute, Init, Keys, Meters, OnPlatform, Seal},
+    config::Config,
+    door::Door,
+    print,
+};
+
+/// What a command that asks ends with.
+pub(crate) enum Outcome {
+    Done,
+    /// A check found a difference (exit code 3).
+    Different,
+}
+
+/// Asks once and prints the answer.
+async fn ask(
+    config: &Config,
+    json: bool,
+    columns: &[&str],
+    request: impl AsyncFnOnce(&Door) -> anyhow::Result<Value>,
+) -> anyhow::Result<Value> {
+    let door = Door::open(config).await?;
+    let answer = request(&door).await;
+    door.close().await?;
+    let answer = answer?;
+    print::answer(json, &answer, columns);
+    Ok(answer)
+}
+
+pub(crate) async fn init(config: &Config, common: &Common, args: &Init) -> anyhow::Result<Outcome> {
+    let body = ask(config, common.json, &[], async |door| {
+        let platform = json!({"platform_id": args.platform, "livemode": args.live});
+        let made = door.post(&args.platform, "/v1/platforms", platform).await?;
+        // Run twice, the platform is there already: that is what was asked for.
+        if made.body["code"] != "platform_exists" {
+            made.ok()?;
+        }
+        let key = json!({"label": "first key", "scopes": ["ingest", "read", "support"]});
+        door.post(&args.platform, "/v1/keys", key).await?.ok()
+    })
+    .await?;
+    if !common.json && body.get("key").is_some() {
+        print::line("\nKeep the key: it is not shown again. Start the service with `contextmeter up`.");
+    }
+    Ok(Outcome::Done)
+}
+
+pub(crate) async fn keys(config: &Config, common: &Common, command: &Keys) -> anyhow::Result<Outcome> {
+    let columns = ["key_id", "label", "scopes", "created_at", "last_used_at", "revoked_at"];
+    ask(config, common.json, &columns, async |door| match command {
+        Keys::Create { on, scopes, label } => {
+            door.post(&on.platform, "/v1/keys", json!({"label": label, "scopes": scopes})).await?.ok()
+        }
+        Keys::List(on) => door.get(&on.platform, "/v1/keys").await?.ok(),
+        Keys::Revoke { on, key_id } => {
+            let path = format!("/v1/keys/{}", escape(key_id));
+            door.call(http::Method::DELETE, &on.platform, &path, None).await?.ok()
+        }
+    })
+    .await?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) async fn customers(config: &Config, common: &Common, command: &Customers) -> anyhow::Result<Outcome> {
+    let columns = ["customer_id", "stripe_customer", "linked_at"];
+    ask(config, common.json, &columns, async |door| match command {
+        Customers::List(on) => door.get(&on.platform, "/v1/customers").await?.ok(),
+        Customers::Link { on, customer_id, stripe } => {
+            let path = format!("/v1/customers/{}", escape(customer_id));
+            let body = json!({"stripe_customer": stripe});
+            door.call(http::Method::PUT, &on.platform, &path, Some(body)).await?.ok()
+        }
+    })
+    .await?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) async fn meters(config: &Config, common: &Common, command: &Meters) -> anyhow::Result<Outcome> {
+    let columns = ["meter_id", "quantity", "event_name", "stripe_meter", "effective_from"];
+    let Meters::List(on) = command;
+    ask(config, common.json, &columns, async |door| door.get(&on.platform, "/v1/meters").await?.ok()).await?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) async fn seal(config: &Config, common: &Common, args: &Seal) -> anyhow::Result<Outcome> {
+    trigger(config, common, &args.on.platform, "/v1/windows/seal", json!({"force": args.force})).await
+}
+
+pub(crate) async fn sync(config: &Config, common: &Common, on: &OnPlatform) -> anyhow::Result<Outcome> {
+    trigger(config, common, &on.platform, "/v1/sync", json!({})).await
+}
+
+pub(crate) async fn reconcile(config: &Config, common: &Common, on: &OnPlatform) -> anyhow::Result<Outcome> {
+    trigger(config, common, &on.platform, "/v1/reconciliation", json!({})).await
+}
+
+async fn trigger(
+    config: &Config,
+    common: &Common,
+    platform: &str,
+    path: &str,
+    body: Value,
+) -> anyhow::Result<Outcome> {
+    ask(config, common.json, &[], async |door| door.post(platform, path, body).await?.ok()).await?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) async fn statements(config: &Config, common: &Common, on: &OnPlatform) -> anyhow::Result<Outcome> {
+    let columns = ["statement_id", "customer_id", "meter_id", "piece_start", "revision", "count", "sum"];
+    ask(config, common.json, &columns, async |door| door.get(&on.platform, "/v1/statements").await?.ok()).await?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) async fn conflicts(config: &Config, common: &Common, on: &OnPlatform) -> anyhow::Result<Outcome> {
+    let columns = ["request_id", "turn_id", "state", "found_at"];
+    ask(config, common.json, &columns, async |door| door.get(&on.platform, "/v1/conflicts").await?.ok()).await?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) async fn dispute(config: &Config, common: &Common, args: &Dispute) -> anyhow::Result<Outcome> {
+    let parts = [
+        ("provider_id", &args.provider),
+        ("frame_id", &args.frame),
+        ("content_digest", &args.digest),
+        ("event_id", &args.event),
+        ("statement_id", &args.statement),
+        ("stripe_identifier", &args.identifier),
+        ("invoice_line", &args.line),
+    ];
+    let query: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(name, value)| value.as_ref().map(|v| format!("{name}={}", escape(v))))
+        .collect();
+    let path = format!("/v1/disputes/lookup?{}", query.join("&"));
+    ask(config, common.json, &[], async |door| door.get(&args.platform, &path).await?.ok()).await?;
+    Ok(Outcome::Done)
+}
+
+pub(crate) async fn verify(config: &Config, common: &Common, on: &OnPlatform) -> anyhow::Result<Outcome> {
+    let body =
+        ask(config, common.json, &[], async |door| door.post(&on.platform, "/v1/verify", json!({})).await?.ok())
+            .await?;
+    let ok = body["ok"].as_bool().context("the answer of /v1/verify has the member `ok`")?;
+    Ok(if ok { Outcome::Done } else { Outcome::Different })
+}
+
+/// Percent-encodes all but the unreserved characters of RFC 3986.
+pub(crate) fn escape(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            other => {
+                let _ = write!(out, "%{other:02X}");
+            }
+        }
+        out
+    })
+}
