@@ -1,6 +1,6 @@
 mod checks;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ impl AuditPolicy {
 /// A report whose every figure was checked. Only the audit makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditedReport {
-    report: TurnReport,
+    report: Arc<TurnReport>,
     as_of: Timestamp,
     tokens: u64,
     frames: u64,
@@ -100,7 +100,7 @@ impl AuditedReport {
     }
 
     pub fn into_report(self) -> TurnReport {
-        self.report
+        Arc::unwrap_or_clone(self.report)
     }
 
     /// The accounting time, cut to the microsecond.

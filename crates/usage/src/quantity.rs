@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Encoder, EventKind, MeterId, ProviderId};
+use crate::{Encoder, EventKind, MeterId, ProviderId, report::present};
 
 /// What a meter counts of an event that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl Quantity {
 pub struct MeterFilter {
     pub kind: EventKind,
     /// Absent: every provider.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub providers: Option<BTreeSet<ProviderId>>,
 }
 

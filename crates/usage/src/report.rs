@@ -4,9 +4,9 @@ mod protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::{CustomerId, FrameKey, HostId, ProviderId, Rejection, RequestId, TurnId};
-use parse::{bounded, object, present, whole_u32, whole_u64};
+use parse::{bounded, object, whole_u32, whole_u64};
 
-pub(crate) use parse::{check_digest, check_note};
+pub(crate) use parse::{check_digest, check_note, present};
 
 /// What one turn of an agent used: the wire form that platforms post.
 ///

@@ -1,4 +1,7 @@
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{AuditPolicy, AuditedReport, Finding, Rejection, push};
 use crate::{
@@ -54,7 +57,7 @@ pub(super) fn run(report: TurnReport, policy: Option<&AuditPolicy>) -> Result<Au
     let overall = if audit.malformed { "invalid_report" } else { "inconsistent_report" };
     match (Rejection::of(overall, audit.findings), as_of) {
         (None, Some(as_of)) => Ok(AuditedReport {
-            report,
+            report: Arc::new(report),
             as_of,
             tokens,
             frames,
@@ -205,6 +208,7 @@ fn one_provider(at: usize, provider: &ProviderUsage, budget: u64, audit: &mut Au
     let mut sum = Some(0u64);
     let mut identities = HashSet::with_capacity(provider.served_frames.len());
     let mut without_digest = 0usize;
+    let (mut repeated, mut repeats) = (None, 0usize);
     for (frame_at, served) in provider.served_frames.iter().enumerate() {
         let place = || format!("{here}/served_frames/{frame_at}");
         sum = sum.and_then(|sum| sum.checked_add(served.token_cost));
@@ -219,9 +223,8 @@ fn one_provider(at: usize, provider: &ProviderUsage, budget: u64, audit: &mut Au
         digest(&served.frame, audit, || format!("{}/frame", place()));
         without_digest += usize::from(served.frame.content_digest.is_none());
         if !identities.insert((&served.frame.frame_id, &served.frame.content_digest)) {
-            audit.warn(Some(at), "duplicate_frame_identity", format!("{}/frame", place()), || {
-                format!("Frame {} stands here more than once and is billed each time.", served.frame.frame_id)
-            });
+            repeated.get_or_insert(frame_at);
+            repeats += 1;
         }
     }
     match sum {
@@ -243,10 +246,28 @@ fn one_provider(at: usize, provider: &ProviderUsage, budget: u64, audit: &mut Au
             )
         });
     }
+    if let Some(first) = repeated {
+        let detail = format!(
+            "An identity that stands here already comes again, {repeats} times in all; each time is billed."
+        );
+        audit.warn(
+            Some(at),
+            "duplicate_frame_identity",
+            format!("{here}/served_frames/{first}/frame"),
+            detail,
+        );
+    }
     if without_digest > 0 {
-        audit.warn(Some(at), "missing_digest", format!("{here}/served_frames"), || {
-            format!("{without_digest} frames have no content digest, so nobody can verify them later.")
-        });
+        let detail =
+            format!("{without_digest} frames have no content digest, so nobody can verify them later.");
+        audit.warn(Some(at), "missing_digest", format!("{here}/served_frames"), detail);
+    }
+    if usize::try_from(provider.frames_rejected).map_or(true, |rejected| rejected > Limits::FRAMES) {
+        let detail = format!(
+            "{} rejected frames are more than a report could list; look at the host.",
+            provider.frames_rejected
+        );
+        audit.warn(Some(at), "implausible_frames_rejected", format!("{here}/frames_rejected"), detail);
     }
 }
 
@@ -270,12 +291,11 @@ fn totals(report: &TurnReport, audit: &mut Audit) -> (u64, u64) {
         }
         Some(sum) => {
             if sum > usage.budget_requested {
-                audit.warn(None, "total_above_budget", "/report/budget_consumed".to_owned(), || {
-                    format!(
-                        "{sum} is more than the {} that were requested of each provider.",
-                        usage.budget_requested
-                    )
-                });
+                let detail = format!(
+                    "{sum} is more than the {} that were requested of each provider.",
+                    usage.budget_requested
+                );
+                audit.warn(None, "total_above_budget", "/report/budget_consumed".to_owned(), detail);
             }
         }
     }

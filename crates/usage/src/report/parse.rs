@@ -174,7 +174,7 @@ pub(crate) fn check_digest(text: &str, max: usize) -> Result<(), (&'static str, 
 }
 
 /// For an optional member: absent is none, null is refused as of the wrong type.
-pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
