@@ -30,17 +30,10 @@ impl Audit {
         push(&mut self.findings, code, pointer, detail);
     }
 
-    fn warn(
-        &mut self,
-        provider: Option<usize>,
-        code: &'static str,
-        pointer: String,
-        detail: impl FnOnce() -> String,
-    ) {
-        if self.warnings.len() < Rejection::MAX_FINDINGS {
-            push(&mut self.warnings, code, pointer, detail);
-            self.warned.push(provider);
-        }
+    /// Each code once a provider, so that none is crowded out and their number is bounded by that of the providers.
+    fn warn(&mut self, provider: Option<usize>, code: &'static str, pointer: String, detail: String) {
+        self.warnings.push(Finding { code, pointer, detail });
+        self.warned.push(provider);
     }
 }
 
