@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::http::Sessions;
 use crate::library::connection::{Connection, Parameters};
 use crate::library::{self, Functions};
-use crate::{EngineError, MemConnector, TcpAccess, TcpServer};
+use crate::{EngineError, Exception, MemConnector, TcpAccess, TcpServer};
 
 use folder::Folder;
 pub use options::EngineOptions;
@@ -21,8 +21,6 @@ pub use options::EngineOptions;
 const CONCURRENT: u32 = 32;
 /// Deep expressions recurse in the engine's parser; two mebibytes refuse what a server accepts.
 const STACK: usize = 8 * 1024 * 1024;
-/// How long `close` lets statements under way finish before it ends them.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// The ClickHouse engine, running in this process on one data folder. Clones are the same engine.
 #[derive(Clone)]
@@ -61,13 +59,13 @@ impl Engine {
         TcpServer::start(Arc::clone(&self.shared), listen, access).await
     }
 
-    /// Refuses new statements, lets those under way finish for ten seconds, ends the rest, and shuts the engine down.
+    /// Refuses new statements, lets those under way finish for `close_grace`, ends the rest, and shuts the engine down.
     /// When it returns, the folder may be opened again, by this process or another.
     pub async fn close(self) -> Result<(), EngineError> {
         let shared = self.shared;
         shared.closing.cancel();
         let all_idle = shared.slots.acquire_many(CONCURRENT);
-        let idle = match tokio::time::timeout(GRACE, all_idle).await {
+        let idle = match tokio::time::timeout(shared.close_grace, all_idle).await {
             Ok(idle) => idle.ok(),
             Err(_) => {
                 tracing::warn!("statements still run after the grace period and are ended");
@@ -76,6 +74,8 @@ impl Engine {
             }
         };
         shared.stop.cancel();
+        // Nobody who waits for a slot gets one any more.
+        shared.slots.close();
         drop(idle);
         let closing = Arc::clone(&shared);
         let closed = on_own_thread(move || closing.shut_down())?;
@@ -90,7 +90,10 @@ pub(crate) struct Shared {
     version: String,
     timezone: String,
     max_body_bytes: u64,
-    /// Keeps the engine up between requests: closing the last connection shuts it down.
+    close_grace: Duration,
+    /// Keeps the engine up between requests: closing the last connection shuts it down, and the first one after that
+    /// would start it again. Statements are over by then, because `close` takes all slots; what has
+    /// to run without a slot runs on this one.
     anchor: Mutex<Option<Connection>>,
     pub(crate) sessions: Sessions,
     pub(crate) slots: Arc<Semaphore>,
@@ -129,6 +132,7 @@ impl Shared {
             version: version.to_owned(),
             timezone: timezone.to_owned(),
             max_body_bytes: options.max_body_bytes,
+            close_grace: options.close_grace,
             anchor: Mutex::new(Some(anchor)),
             sessions: Sessions::default(),
             slots: Arc::new(slots),
@@ -145,6 +149,14 @@ impl Shared {
         Connection::open(self.functions, &[path, b"--implicit_select=0".to_vec()])
     }
 
+    /// Runs a statement of the crate's own outside the slots, unless the engine is down.
+    pub(crate) fn administer(&self, sql: &str) -> Result<(), Exception> {
+        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        let down = || Exception::new(236, "ABORTED", "The engine is shutting down");
+        let connection = anchor.as_mut().ok_or_else(down)?;
+        connection.query(sql.as_bytes(), "TSV", &Parameters::new()).map(drop)
+    }
+
     pub(crate) fn timezone(&self) -> &str {
         &self.timezone
     }
@@ -154,8 +166,8 @@ impl Shared {
     }
 
     fn shut_down(&self) {
-        let anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(anchor) = anchor else { return };
+        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(anchor) = anchor.take() else { return };
         self.stop.cancel();
         self.sessions.clear();
         drop(anchor);

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use subtle::ConstantTimeEq;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -107,10 +107,10 @@ async fn accept(
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
+            accepted = next(&listener) => accepted,
         };
         let stream = match accepted {
-            Ok((stream, _)) => stream,
+            Ok(stream) => stream,
             Err(error) => {
                 // Out of file descriptors, for one: wait for some to come back instead of spinning.
                 tracing::warn!(%error, "the engine could not accept a connection");
@@ -118,10 +118,6 @@ async fn accept(
                 continue;
             }
         };
-        // Without it an answer written in two pieces waits for the peer's delayed acknowledgement, some 40 ms.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "TCP_NODELAY could not be set");
-        }
         let serve = http::serve(Arc::clone(&engine), access.clone(), stream);
         let stop = stop.clone();
         tasks.spawn(async move {
@@ -130,5 +126,25 @@ async fn accept(
                 () = serve => {}
             }
         });
+    }
+}
+
+/// Without TCP_NODELAY an answer written in two pieces waits for the peer's delayed acknowledgement, some 40 ms.
+async fn next(listener: &TcpListener) -> std::io::Result<TcpStream> {
+    let (stream, _) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_accepted_connection_sends_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (_client, accepted) =
+            tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), next(&listener));
+        assert!(accepted.unwrap().nodelay().unwrap());
     }
 }

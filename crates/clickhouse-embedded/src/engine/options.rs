@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::folder::Folder;
 use crate::{EngineError, library};
@@ -23,6 +24,8 @@ pub struct EngineOptions {
     pub max_body_bytes: u64,
     /// Threads for merges; the engine's default in process is 2.
     pub background_pool_size: Option<u32>,
+    /// How long `close` lets statements under way finish before it ends them.
+    pub close_grace: Duration,
 }
 
 impl EngineOptions {
@@ -40,6 +43,7 @@ impl EngineOptions {
             fsync: false,
             max_body_bytes: 1024 * 1024 * 1024,
             background_pool_size: None,
+            close_grace: Duration::from_secs(10),
         }
     }
 

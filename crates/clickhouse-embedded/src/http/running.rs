@@ -2,7 +2,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::engine::{Shared, detach};
-use crate::library::connection::Parameters;
 
 /// Between two tries to end a statement: the first may come before the engine lists it.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -68,9 +67,7 @@ impl Running {
             if self.state().finished {
                 return;
             }
-            if let Some(mut connection) = self.engine.connect()
-                && let Err(exception) = connection.query(sql.as_bytes(), "TSV", &Parameters::new())
-            {
+            if let Err(exception) = self.engine.administer(&sql) {
                 tracing::debug!(%exception, "a statement could not be ended yet");
             }
             let state = self.state();
