@@ -1,0 +1,6 @@
+-- One line by its id.
+SELECT
+    platform_id, invoice_id, line_id, place, item_id, price_id, meter_id, quantity, amount, currency, period_start,
+    period_end, description, final
+FROM invoice_lines
+WHERE platform_id = $1 AND line_id = $2
