@@ -25,8 +25,43 @@ pub(crate) struct Door {
 }
 
 enum Way {
-    Remote { http: reqwest::Client, url: String },
+    Remote(Api),
     Local { router: Router, rooms: Box<Rooms> },
+}
+
+/// A service somewhere, asked over HTTP.
+pub(crate) struct Api {
+    http: reqwest::Client,
+    url: String,
+}
+
+impl Api {
+    pub(crate) fn new(url: &str) -> Api {
+        Api { http: reqwest::Client::new(), url: url.to_owned() }
+    }
+
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        platform: Option<&str>,
+        body: Vec<u8>,
+    ) -> anyhow::Result<Answer> {
+        let url = format!("{}{path}", self.url);
+        let mut request = self
+            .http
+            .request(method, &url)
+            .bearer_auth(token)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body);
+        if let Some(platform) = platform {
+            request = request.header(PLATFORM, platform);
+        }
+        let response = request.send().await.with_context(|| format!("calling {url}"))?;
+        let status = response.status();
+        Ok(Answer { status, body: parse(&response.bytes().await?) })
+    }
 }
 
 /// What the service said.
@@ -61,7 +96,7 @@ impl Door {
                 let (Some(run), Some(token)) = (folder.run_info(), folder.operator_key()?) else {
                     return Err(taken).context("the process that has it is not ready to answer yet");
                 };
-                Ok(Door { way: Way::Remote { http: reqwest::Client::new(), url: run.url }, token })
+                Ok(Door { way: Way::Remote(Api::new(&run.url)), token })
             }
             Err(error) => Err(error.into()),
         }
@@ -87,19 +122,7 @@ impl Door {
             None => Vec::new(),
         };
         match &self.way {
-            Way::Remote { http, url } => {
-                let response = http
-                    .request(method, format!("{url}{path}"))
-                    .bearer_auth(&self.token)
-                    .header(PLATFORM, platform)
-                    .header(header::CONTENT_TYPE, "application/json")
-                    .body(bytes)
-                    .send()
-                    .await
-                    .with_context(|| format!("calling {url}{path}"))?;
-                let status = response.status();
-                Ok(Answer { status, body: parse(&response.bytes().await?) })
-            }
+            Way::Remote(api) => api.call(method, path, &self.token, Some(platform), bytes).await,
             Way::Local { router, .. } => {
                 let request = Request::builder()
                     .method(method)
@@ -118,7 +141,7 @@ impl Door {
     /// Closes the folder if we opened it.
     pub(crate) async fn close(self) -> anyhow::Result<()> {
         match self.way {
-            Way::Remote { .. } => Ok(()),
+            Way::Remote(_) => Ok(()),
             Way::Local { rooms, .. } => rooms.close().await,
         }
     }
