@@ -40,32 +40,30 @@ fn each_vector_of_the_price_table_comes_out_to_the_cent() {
     let package = |up: bool| terms(Scheme::PerUnit(d("1000")), Some(Transform { divide_by: 60, up }));
     let graduated = terms(Scheme::Graduated(tiers()), None);
     let volume = terms(Scheme::Volume(tiers()), None);
-    let table: Vec<(&str, &Terms, &str, Vec<i64>, i64)> = vec![
-        ("per unit 0.0003", &unit("0.0003"), "123456", vec![37], 37),
-        ("per unit 0.05", &unit("0.05"), "30", vec![2], 2),
-        ("per unit 1e-12", &unit("0.000000000001"), "1000000000000", vec![1], 1),
-        ("per unit 0.5", &unit("0.5"), "1", vec![1], 1),
-        ("per unit 0.3", &unit("0.3"), "1", vec![0], 0),
-        ("package of 60, up", &package(true), "150", vec![3000], 3000),
-        ("package of 60, down", &package(false), "150", vec![2000], 2000),
-        ("package of 60, up, idle", &package(true), "0", vec![0], 0),
-        ("package of 60, up, full", &package(true), "60", vec![1000], 1000),
-        ("graduated", &graduated, "0", vec![0], 0),
-        ("graduated", &graduated, "1", vec![1], 1),
-        ("graduated", &graduated, "1000", vec![500], 500),
-        ("graduated", &graduated, "1001", vec![500, 0, 100], 600),
-        ("graduated", &graduated, "10001", vec![500, 2250, 100, 0], 2850),
-        ("graduated", &graduated, "25000", vec![500, 2250, 100, 1875], 4725),
-        ("volume", &volume, "1000", vec![500], 500),
-        ("volume", &volume, "1001", vec![250, 100], 350),
-        ("volume", &volume, "10001", vec![1250], 1250),
-        ("volume", &volume, "25000", vec![3125], 3125),
-        ("below zero", &unit("5"), "-3", vec![0], 0),
-    ]
-    .into_iter()
-    .collect();
+    let table: Vec<(&str, Terms, &str, Vec<i64>, i64)> = vec![
+        ("per unit 0.0003", unit("0.0003"), "123456", vec![37], 37),
+        ("per unit 0.05", unit("0.05"), "30", vec![2], 2),
+        ("per unit 1e-12", unit("0.000000000001"), "1000000000000", vec![1], 1),
+        ("per unit 0.5", unit("0.5"), "1", vec![1], 1),
+        ("per unit 0.3", unit("0.3"), "1", vec![0], 0),
+        ("package of 60, up", package(true), "150", vec![3000], 3000),
+        ("package of 60, down", package(false), "150", vec![2000], 2000),
+        ("package of 60, up, idle", package(true), "0", vec![0], 0),
+        ("package of 60, up, full", package(true), "60", vec![1000], 1000),
+        ("graduated", graduated.clone(), "0", vec![0], 0),
+        ("graduated", graduated.clone(), "1", vec![1], 1),
+        ("graduated", graduated.clone(), "1000", vec![500], 500),
+        ("graduated", graduated.clone(), "1001", vec![500, 0, 100], 600),
+        ("graduated", graduated.clone(), "10001", vec![500, 2250, 100, 0], 2850),
+        ("graduated", graduated.clone(), "25000", vec![500, 2250, 100, 1875], 4725),
+        ("volume", volume.clone(), "1000", vec![500], 500),
+        ("volume", volume.clone(), "1001", vec![250, 100], 350),
+        ("volume", volume.clone(), "10001", vec![1250], 1250),
+        ("volume", volume.clone(), "25000", vec![3125], 3125),
+        ("below zero", unit("5"), "-3", vec![0], 0),
+    ];
     for (name, terms, usage, lines, total) in table {
-        assert_eq!(amounts(terms, usage), (lines, total), "{name} at {usage}");
+        assert_eq!(amounts(&terms, usage), (lines, total), "{name} at {usage}");
     }
 }
 
