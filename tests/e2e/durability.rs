@@ -12,8 +12,13 @@ use tokio::sync::Mutex;
 
 use crate::{past_hour, world};
 
-const KILLS: usize = 3;
-const SEED: u64 = 20_261_130;
+/// How often the process is killed, and from which seed: `make soak` asks for more.
+fn campaign() -> (usize, u64) {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
+    let (kills, seed) = (number("KILLS").unwrap_or(3), number("SEED").unwrap_or(20_261_130));
+    println!("KILLS={kills} SEED={seed}");
+    (usize::try_from(kills).expect("a small number"), seed)
+}
 
 /// Posts until the service is gone; returns what was acknowledged.
 async fn post_until_killed(service: &Arc<Service>, key: &str, turns: &[Turn]) -> Vec<Turn> {
@@ -40,15 +45,15 @@ async fn post_until_killed(service: &Arc<Service>, key: &str, turns: &[Turn]) ->
 
 #[tokio::test]
 async fn g1_what_was_acknowledged_survives_kill_9_and_is_counted_once() {
-    println!("SEED={SEED}");
+    let (kills, seed) = campaign();
     let world = world();
-    let mut seed = Seed::new(SEED);
+    let mut seed = Seed::new(seed);
     let mut auditor = Auditor::default();
     let as_of = past_hour(10);
     let mut key = String::new();
     let mut open: Vec<Turn> = Vec::new();
 
-    for round in 0..KILLS {
+    for round in 0..kills {
         let service = Arc::new(world.start("up", "data").await);
         if key.is_empty() {
             key = service.given_platform("reseller", &["ingest", "read"]).await;
@@ -118,7 +123,8 @@ async fn g1_reports_are_taken_while_the_store_is_absent_and_are_stored_when_it_i
         .set("CONTEXTMETER_ENGINE_READ_ONLY", "false")
         .set("CONTEXTMETER_ENGINE_LISTEN", format!("127.0.0.1:{port}"));
 
-    let mut seed = Seed::new(SEED + 1);
+    let (_, first_seed) = campaign();
+    let mut seed = Seed::new(first_seed);
     let mut auditor = Auditor::default();
     let ingest = world.start_unready("ingest", "ingest").await;
     let key = ingest.given_platform("reseller", &["ingest", "read"]).await;
@@ -133,7 +139,7 @@ async fn g1_reports_are_taken_while_the_store_is_absent_and_are_stored_when_it_i
 
     // The journal's process comes back before the store does.
     let ingest = world.start_unready("ingest", "ingest").await;
-    let again = turn(&mut Seed::new(SEED + 1), "acme", "req-0", "1", &past_hour(1));
+    let again = turn(&mut Seed::new(first_seed), "acme", "req-0", "1", &past_hour(1));
     let answer = ingest.post_as(Some(&key), "/v1/reports", again.bytes()).await.expect(200);
     assert_eq!(answer["status"], "duplicate", "{answer}");
 
