@@ -26,7 +26,7 @@ fn bad(error: impl ToString) -> Refusal {
 }
 
 fn route(sandbox: &Sandbox, method: &str, path: &str, query: &str, body: &[u8]) -> Result<Value, Refusal> {
-    let filters = params::form_tree(query).map_err(|error| bad(error.message))?;
+    let filters = params::form_tree(query).map_err(|error| bad(&error.message))?;
     match (method, path) {
         ("GET", "/faults") => sandbox.with(|world| to_value(&world.faults)),
         ("POST", "/faults") => {

@@ -1,10 +1,15 @@
 //! A refusal, in Stripe's words and shapes.
 
+use std::ops::{Deref, DerefMut};
+
 use serde_json::{Map, Value, json};
 
-/// What a request is refused with.
+/// What a request is refused with. Boxed, because every function here may return it and few do.
 #[derive(Clone, Debug)]
-pub(crate) struct ApiError {
+pub(crate) struct ApiError(Box<Refused>);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
     pub(crate) status: u16,
     pub(crate) kind: &'static str,
     pub(crate) code: Option<String>,
@@ -19,9 +24,23 @@ pub(crate) struct ApiError {
     pub(crate) missing_id: Option<String>,
 }
 
+impl Deref for ApiError {
+    type Target = Refused;
+
+    fn deref(&self) -> &Refused {
+        &self.0
+    }
+}
+
+impl DerefMut for ApiError {
+    fn deref_mut(&mut self) -> &mut Refused {
+        &mut self.0
+    }
+}
+
 impl ApiError {
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Refused {
             status: 400,
             kind: "invalid_request_error",
             code: None,
@@ -31,7 +50,7 @@ impl ApiError {
             limit_reason: None,
             stored: true,
             missing_id: None,
-        }
+        }))
     }
 
     pub(crate) fn missing(noun: &str, id: &str, param: &str) -> Self {

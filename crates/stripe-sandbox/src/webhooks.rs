@@ -94,13 +94,12 @@ fn receivers(
     fixed: Option<&WebhookTarget>,
 ) -> Vec<(String, String)> {
     let name = text(event, "type");
+    // Endpoints of the first version take the events that carry their object; thin ones need an event destination, which the fixed target is.
     let wants = |endpoint: &&Value| {
         let enabled = endpoint["enabled_events"].as_array().map(Vec::as_slice).unwrap_or_default();
-        // A thin event goes only to who names it: `*` means the events that carry their object.
-        endpoint["status"] == "enabled"
-            && enabled
-                .iter()
-                .any(|enabled| *enabled == name.as_str() || (kind == Kind::Event && enabled == "*"))
+        kind == Kind::Event
+            && endpoint["status"] == "enabled"
+            && enabled.iter().any(|enabled| *enabled == name.as_str() || enabled == "*")
     };
     let endpoints = account.rows(Kind::WebhookEndpoint).filter(wants);
     let mut receivers: Vec<_> =

@@ -91,11 +91,10 @@ fn decide(
     let mut guard = Guard { sandbox: sandbox.clone(), key: None, flight: None };
     // A guard dropped on the way out would take the lock that is held here, so it is emptied by hand.
     let begun = begin(world, incoming, &account, livemode, operation, &tree, fault.as_ref(), &mut guard);
-    let begun = begun.map(|params| {
+    let begun = begun.inspect(|_| {
         if let (Some(entry), Some(flight)) = (world.journal.entry(seq), &guard.flight) {
             entry.concurrent = world.in_flight.get(flight).copied().unwrap_or(0);
         }
-        params
     });
     match begun {
         Ok(params) => Ok(Run { operation, id, account, livemode, params, fault, guard }),

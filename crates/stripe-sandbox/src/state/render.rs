@@ -25,8 +25,12 @@ pub(crate) fn with_expansions(account: &Account, object: &Value, expansions: &[S
 /// With the parts that are kept elsewhere.
 fn filled(account: &Account, object: &Value) -> Value {
     match object {
-        // An event shows its object as it was then.
-        Value::Object(map) if map.get("object").is_some_and(|kind| kind == "event") => object.clone(),
+        // An event shows its object as it was then; of what was deleted nothing is left to fill in.
+        Value::Object(map)
+            if map.get("object").is_some_and(|kind| kind == "event") || map.contains_key("deleted") =>
+        {
+            object.clone()
+        }
         Value::Array(items) => Value::Array(items.iter().map(|item| filled(account, item)).collect()),
         Value::Object(map) => {
             let mut out: Map<String, Value> = map
@@ -47,7 +51,7 @@ fn filled(account: &Account, object: &Value) -> Value {
                     let items: Vec<Value> = items.map(|item| filled(account, item)).collect();
                     out.insert(
                         "items".into(),
-                        json!({ "object": "list", "data": items, "has_more": false, "total_count": items.len(),
+                        json!({ "object": "list", "data": items, "has_more": false,
                             "url": format!("/v1/subscription_items?subscription={id}") }),
                     );
                 }
@@ -63,7 +67,7 @@ fn filled(account: &Account, object: &Value) -> Value {
                     let shown: Vec<Value> = lines.iter().take(EMBEDDED_MAX).cloned().collect();
                     out.insert(
                         "lines".into(),
-                        json!({ "object": "list", "data": shown, "has_more": lines.len() > EMBEDDED_MAX, "total_count": lines.len(),
+                        json!({ "object": "list", "data": shown, "has_more": lines.len() > EMBEDDED_MAX,
                             "url": format!("/v1/invoices/{}/lines", text(object, "id")) }),
                     );
                 }

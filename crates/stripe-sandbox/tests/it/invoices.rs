@@ -34,7 +34,7 @@ async fn event_types(desk: &Desk) -> Vec<String> {
 #[tokio::test]
 async fn a_draft_is_made_at_the_end_and_finalised_after_the_grace_with_what_came_meanwhile() {
     let Shop { desk, customer, price } = shop().await;
-    desk.event(&customer, "in time", "10", NOON + HOUR).await.ok();
+    desk.event(&customer, "in time", "10", NOON).await.ok();
     desk.sandbox.set_now(END);
     let draft = desk.only_invoice(&customer).await;
     assert_eq!(

@@ -266,7 +266,8 @@ async fn a_second_call_for_a_customer_and_meter_meets_the_first() {
     desk.settings(json!({ "concurrency_mode": "off" })).await;
     let (first, second) =
         tokio::join!(desk.event(&customer, "off1", "1", NOON), desk.event(&customer, "off2", "1", NOON));
-    (first.ok(), second.ok());
+    first.ok();
+    second.ok();
     let journal = desk.get("/_sandbox/journal?path=/v1/billing/meter_events").await.ok();
     let most =
         journal["data"].as_array().unwrap().iter().map(|entry| entry["concurrent"].as_u64().unwrap()).max();

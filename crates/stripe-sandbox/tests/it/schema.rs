@@ -10,7 +10,7 @@ static FILE: LazyLock<Value> = LazyLock::new(|| {
 static COMPONENTS: LazyLock<Value> = LazyLock::new(|| converted(&FILE["components"]));
 
 /// Fails with every place where the answer is not what the operation's schema says.
-pub fn check(method: &str, path: &str, status: u16, answer: &Value) {
+pub(crate) fn check(method: &str, path: &str, status: u16, answer: &Value) {
     if path.starts_with("/_sandbox") || path == "/v1/account" {
         return;
     }
