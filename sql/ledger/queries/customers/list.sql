@@ -1,0 +1,3 @@
+-- Customers of a platform in order of id, after a given one (primary key).
+SELECT platform_id, customer_id, stripe_account, stripe_customer, created_at, linked_at
+FROM customers WHERE platform_id = $1 AND customer_id > $2 ORDER BY customer_id LIMIT $3

@@ -1,0 +1,2 @@
+-- Applied migrations in order.
+SELECT version, name, checksum FROM schema_migrations ORDER BY version
