@@ -153,7 +153,7 @@ fn programs() -> io::Result<PathBuf> {
     found
         .into_iter()
         .rev()
-        .find(|folder| folder.join("initdb").is_file() && folder.join("pg_ctl").is_file())
+        .find(|folder| ["initdb", "pg_ctl", "createdb"].iter().all(|program| folder.join(program).is_file()))
         .ok_or_else(|| io::Error::other("there is no Postgres here: run scripts/install-postgres.sh"))
 }
 
