@@ -17,17 +17,26 @@ mod platforms;
 mod public_keys;
 mod records;
 
+mod invoices;
+mod placements;
+mod subscriptions;
+
 pub mod testing;
 
 pub use customers::CustomerRow;
 pub use cuts::Cut;
 pub use epochs::{EpochRow, EpochState, HourCount};
 pub use error::LedgerError;
+pub use invoices::{InvoiceLineRow, InvoiceRow};
 pub use keys::KeyRow;
 pub use lease::Lease;
 pub use meters::MeterRow;
 pub use migrate::MigrationReport;
+pub use placements::{PlacementCursor, PlacementRow, ReconciliationRow, SyncWaitRow, SyncWaitSummary};
 pub use platforms::{PlatformRow, SyncMode};
 pub use pool::{Backend, Ledger, LedgerOptions, Tx};
 pub use public_keys::PublicKeyRow;
 pub use records::RecordRow;
+pub use subscriptions::{
+    BillPeriodRead, BillPeriodRow, PeriodClosing, SubscriptionRead, SubscriptionState, SubscriptionView,
+};

@@ -35,6 +35,11 @@ impl Statement {
         Statement(self.0.map(|query| query.bind(value)))
     }
 
+    pub(crate) fn bytes_or_null(self, value: Option<&[u8]>) -> Statement {
+        let value = value.map(<[u8]>::to_vec);
+        Statement(self.0.map(|query| query.bind(value)))
+    }
+
     pub(crate) fn integer(self, value: i64) -> Statement {
         Statement(self.0.map(|query| query.bind(value)))
     }
@@ -151,4 +156,12 @@ impl Columns for AnyRow {
 /// The only row of a result, or what is missing.
 pub(crate) fn one(rows: Vec<AnyRow>, what: impl FnOnce() -> String) -> Result<AnyRow, LedgerError> {
     rows.into_iter().next().ok_or_else(|| LedgerError::NotFound { what: what() })
+}
+
+/// A sum that may not be there yet.
+pub(crate) fn sum_or_null(row: &AnyRow, column: &'static str) -> Result<Option<u128>, LedgerError> {
+    match row.bytes_or_null(column)? {
+        Some(_) => row.sum(column).map(Some),
+        None => Ok(None),
+    }
 }
