@@ -182,6 +182,32 @@ impl Ledger {
         rows.iter().map(period).collect()
     }
 
+    /// Notes a period that was seen elsewhere than in a reading of the subscription.
+    pub async fn bill_period_note(
+        &self,
+        platform: &PlatformId,
+        customer: &CustomerId,
+        meter: &MeterId,
+        period: &BillPeriodRead,
+    ) -> Result<(), LedgerError> {
+        let now = self.now().await?;
+        let put = include_str!("../../../sql/ledger/queries/subscriptions/period_put.sql");
+        self.run("noting a billing period", put, |s| {
+            s.text(platform.as_str())
+                .text(customer.as_str())
+                .text(meter.as_str())
+                .text(&period.item_id)
+                .time(period.start)
+                .time(period.end)
+                .text(&period.subscription_id)
+                .text(&period.price_id)
+                .time(now)
+                .done()
+        })
+        .await
+        .map(drop)
+    }
+
     /// Takes a period into the invoice that bills it. A period that has one keeps it.
     pub async fn bill_period_guard_in_txn(
         &self,
