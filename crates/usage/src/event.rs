@@ -1,37 +1,23 @@
 mod build;
 mod diff;
 
-use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::{
     AuditedReport, Commitment, ContentHash, CustomerId, EventId, FrameKey, PlatformId, ProviderId,
-    ReportHash, ReportKey, RequestId, Salt, Timestamp, TurnId,
+    ReportHash, ReportKey, RequestId, Salt, Timestamp, TurnId, words::words,
 };
 
 pub use build::{UsageEventParts, frame_commitment};
 pub use diff::{Difference, report_diff};
 
-/// Where an event comes from. Hashed as its text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EventKind {
-    /// Frames that a provider served in a turn.
-    Context,
-    /// A settled delegation.
-    Delegation,
-}
-
-impl EventKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Context => "context",
-            Self::Delegation => "delegation",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Context, Self::Delegation].into_iter().find(|kind| kind.as_str() == text)
+words! {
+    /// Where an event comes from. Hashed as its word.
+    pub enum EventKind {
+        /// Frames that a provider served in a turn.
+        Context = "context",
+        /// A settled delegation.
+        Delegation = "delegation",
     }
 }
 

@@ -133,7 +133,7 @@ text_ids! {
     TurnId: check_text up to 200;
 }
 
-struct TextVisitor<F>(F);
+pub(crate) struct TextVisitor<F>(pub(crate) F);
 
 impl<T, F: FnOnce(&str) -> Result<T, String>> de::Visitor<'_> for TextVisitor<F> {
     type Value = T;

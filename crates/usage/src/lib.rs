@@ -8,6 +8,7 @@ mod ids;
 mod quantity;
 mod report;
 mod time;
+mod words;
 
 pub use ack::{Acknowledgement, AcknowledgementBody, Position};
 pub use audit::{AuditPolicy, AuditedReport, Finding, Rejection, audit, audit_content};

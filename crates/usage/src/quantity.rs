@@ -2,30 +2,14 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Encoder, EventKind, MeterId, ProviderId, report::present};
+use crate::{Encoder, EventKind, MeterId, ProviderId, report::present, words::words};
 
-/// What a meter counts of an event that it takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    Tokens,
-    FramesServed,
-    Events,
-}
-
-impl Quantity {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Tokens => "tokens",
-            Self::FramesServed => "frames_served",
-            Self::Events => "events",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Tokens, Self::FramesServed, Self::Events]
-            .into_iter()
-            .find(|quantity| quantity.as_str() == text)
+words! {
+    /// What a meter counts of an event that it takes.
+    pub enum Quantity {
+        Tokens = "tokens",
+        FramesServed = "frames_served",
+        Events = "events",
     }
 }
 

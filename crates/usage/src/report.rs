@@ -3,7 +3,7 @@ mod protocol;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CustomerId, FrameKey, HostId, ProviderId, Rejection, RequestId, TurnId};
+use crate::{CustomerId, FrameKey, HostId, ProviderId, Rejection, RequestId, TurnId, words::words};
 use parse::{bounded, object, whole_u32, whole_u64};
 
 pub(crate) use parse::{check_digest, check_note, present};
@@ -99,29 +99,16 @@ pub struct Leg {
     pub elapsed_micros: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LegOutcome {
-    Served,
-    Empty,
-    Rejected,
-    RefusedConsent,
-    Failed,
-    TimedOut,
-    Panicked,
-}
-
-impl LegOutcome {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Served => "served",
-            Self::Empty => "empty",
-            Self::Rejected => "rejected",
-            Self::RefusedConsent => "refused_consent",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Panicked => "panicked",
-        }
+words! {
+    /// Served what was billed, or one of the ways not to.
+    pub enum LegOutcome {
+        Served = "served",
+        Empty = "empty",
+        Rejected = "rejected",
+        RefusedConsent = "refused_consent",
+        Failed = "failed",
+        TimedOut = "timed_out",
+        Panicked = "panicked",
     }
 }
 
@@ -152,11 +139,11 @@ pub struct Grantor {
     pub id: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GrantorKind {
-    Human,
-    Policy,
+words! {
+    pub enum GrantorKind {
+        Human = "human",
+        Policy = "policy",
+    }
 }
 
 object!(TurnReport, Origin, UsageReport, ProviderUsage, ServedFrame, FrameId, Leg, ConsentReceipt, Grantor);

@@ -56,7 +56,7 @@ const CODES: [&str; 17] = [
     "too_many_providers",
     "too_many_frames",
     "too_many_items",
-    "not_an_object",
+    "unknown_value",
 ];
 
 fn refusal(pointer: &str, error: &serde_json::Error) -> Rejection {
@@ -120,8 +120,6 @@ fn data_fault(message: &str) -> (&'static str, Option<&str>, String) {
         ("duplicate_member", quoted, "This member stands here twice; send it once".to_owned())
     } else if message.starts_with("invalid type: null") {
         ("null_member", None, format!("A member that has no value is left out, never null: {text}"))
-    } else if message.starts_with("unknown variant") {
-        ("unknown_value", None, format!("This value is not one of those allowed: {text}"))
     } else {
         ("wrong_type", None, format!("Send the documented type: {text}"))
     }
@@ -202,14 +200,19 @@ impl de::Visitor<'_> for WholeNumber {
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<u64, E> {
         if value > self.max {
-            return Err(E::custom(format_args!("number_out_of_range: {value} is more than {}", self.max)));
+            return Err(E::custom(format_args!(
+                "number_out_of_range: the number {value} is more than {}",
+                self.max
+            )));
         }
         Ok(value)
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<u64, E> {
         let value = u64::try_from(value).map_err(|_| {
-            E::custom(format_args!("negative_number: {value} is negative; usage is never less than nothing"))
+            E::custom(format_args!(
+                "negative_number: the number {value} is negative; usage is never less than nothing"
+            ))
         })?;
         self.visit_u64(value)
     }
