@@ -126,6 +126,8 @@ pub struct Settings {
     pub unknown_customer: UnknownCustomer,
     /// Which clock says how old an event of a customer with a test clock is.
     pub event_window_clock: EventWindowClock,
+    /// Hide invoices of customers with a test clock from lists that name neither customer nor subscription. Customers and subscriptions always hide.
+    pub hide_clocked_invoices: bool,
     /// Show a summary of zero where there was no event.
     pub empty_summaries: bool,
     /// The quantity on lines of prices with packages.
@@ -189,6 +191,7 @@ impl Default for Settings {
             identifier_window_seconds: 86_400,
             unknown_customer: UnknownCustomer::Refuse,
             event_window_clock: EventWindowClock::Frozen,
+            hide_clocked_invoices: false,
             empty_summaries: false,
             transform_line_quantity: LineQuantity::Usage,
             rate_limit_per_second: None,

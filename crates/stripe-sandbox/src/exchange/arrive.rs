@@ -27,7 +27,10 @@ pub(super) fn arrive(
     world: &mut World,
     incoming: &Incoming,
 ) -> (u64, Result<Run, Answer>) {
-    sandbox.run_due(world);
+    if sandbox.run_due(world) {
+        // An id that is shown now must be known after a restart.
+        sandbox.save_or_log(world);
+    }
     let tree = tree(incoming);
     let seq = world.journal.push(Entry {
         seq: 0,
@@ -90,12 +93,7 @@ fn decide(
     global_limit(world, fault.as_ref())?;
     let mut guard = Guard { sandbox: sandbox.clone(), key: None, flight: None };
     // A guard dropped on the way out would take the lock that is held here, so it is emptied by hand.
-    let begun = begin(world, incoming, &account, livemode, operation, &tree, fault.as_ref(), &mut guard);
-    let begun = begun.inspect(|_| {
-        if let (Some(entry), Some(flight)) = (world.journal.entry(seq), &guard.flight) {
-            entry.concurrent = world.in_flight.get(flight).copied().unwrap_or(0);
-        }
-    });
+    let begun = begin(world, incoming, seq, &account, livemode, operation, &tree, fault.as_ref(), &mut guard);
     match begun {
         Ok(params) => Ok(Run { operation, id, account, livemode, params, fault, guard }),
         Err(stop) => {
@@ -106,6 +104,7 @@ fn decide(
                     let store = &mut world.accounts.of(&account, livemode).idempotency;
                     if error.stored && !second_version {
                         store.finish(&key, answer.to_stored(&incoming.request_id));
+                        sandbox.save_or_log(world);
                     } else {
                         store.release(&key);
                     }
@@ -124,6 +123,7 @@ fn decide(
 fn begin(
     world: &mut World,
     incoming: &Incoming,
+    seq: u64,
     account: &str,
     livemode: bool,
     operation: &Operation,
@@ -158,6 +158,10 @@ fn begin(
         _ => {}
     }
     if let Some(flight) = flight_of(world, incoming, account, livemode, &params) {
+        let running = world.in_flight.get(&flight).copied().unwrap_or(0);
+        if let Some(entry) = world.journal.entry(seq) {
+            entry.concurrent = running + 1;
+        }
         take_off(world, &flight, incoming.path.starts_with("/v2/"))?;
         guard.flight = Some(flight);
     }

@@ -94,14 +94,15 @@ fn no_upcoming() -> ApiError {
 
 pub(super) fn list(call: &mut Call<'_>) -> Answer {
     let subscription = call.text("subscription");
-    let named = call.text("customer").is_some() || subscription.is_some();
+    let shown =
+        !call.settings.hide_clocked_invoices || call.text("customer").is_some() || subscription.is_some();
     call.list(Kind::Invoice, "/v1/invoices", |row| {
         let of_subscription = || {
             let of = row["parent"]["subscription_details"]["subscription"].as_str();
             subscription.as_deref().is_none_or(|wanted| of == Some(wanted))
         };
         ["customer", "status", "collection_method"].iter().all(|name| call.fits(row, name))
-            && call.clock_shows(row, named)
+            && call.clock_shows(row, shown)
             && of_subscription()
     })
 }

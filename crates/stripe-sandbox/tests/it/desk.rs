@@ -81,6 +81,10 @@ impl Desk {
         let status = parts.status.as_u16();
         if let Ok(json) = &json {
             schema::check(method, path.split('?').next().unwrap(), status, json);
+            if !path.starts_with("/_sandbox") {
+                assert!(parts.headers["request-id"].to_str().unwrap().starts_with("req_"));
+                assert_eq!(parts.headers["stripe-version"], "2026-10-28.endive");
+            }
         }
         Said { status, headers: parts.headers, text, body: json.unwrap_or_default() }
     }

@@ -269,9 +269,12 @@ async fn a_second_call_for_a_customer_and_meter_meets_the_first() {
     first.ok();
     second.ok();
     let journal = desk.get("/_sandbox/journal?path=/v1/billing/meter_events").await.ok();
-    let most =
-        journal["data"].as_array().unwrap().iter().map(|entry| entry["concurrent"].as_u64().unwrap()).max();
-    assert_eq!(most, Some(2), "the journal says how many ran at once");
+    let entries = journal["data"].as_array().unwrap().iter();
+    let seen: Vec<_> = entries
+        .map(|entry| (entry["status"].as_u64().unwrap(), entry["concurrent"].as_u64().unwrap()))
+        .collect();
+    let expected = [(200, 1), (429, 2), (200, 1), (200, 1), (409, 2), (200, 1), (200, 1), (200, 2)];
+    assert_eq!(seen, expected, "the journal says how many ran at once");
 }
 
 #[tokio::test]

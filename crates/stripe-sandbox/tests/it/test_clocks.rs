@@ -44,6 +44,9 @@ async fn a_clocked_customer_lives_in_its_own_time_from_usage_to_invoice() {
     advance(&desk, &clock, END + HOUR).await;
     let paid = desk.only_invoice(&customer).await;
     assert_eq!((&paid["status"], &paid["total"]), (&json!("paid"), &json!(15)));
+    assert_eq!(desk.get("/v1/invoices?status=paid").await.ok()["data"][0]["id"], paid["id"]);
+    desk.settings(json!({ "hide_clocked_invoices": true })).await;
+    assert_eq!(desk.get("/v1/invoices?status=paid").await.ok()["data"], json!([]));
     desk.sandbox.set_now(NOON + 90 * DAY);
     desk.only_invoice(&customer).await;
 }
