@@ -1,3 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 pub mod provider;
+
+mod rules;
+mod worker;
+
+pub use worker::payments;

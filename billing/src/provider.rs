@@ -110,15 +110,25 @@ pub struct MeterEvent {
 /// What is known after one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
-    Delivered { request: Option<String> },
+    Delivered {
+        request: Option<String>,
+    },
     /// The service holds an event with this identifier. Whether with this amount, the minute tells.
     AlreadyExists,
     /// The service will never take this event.
-    Refused { code: String, message: String },
+    Refused {
+        code: String,
+        message: String,
+    },
     /// The service did not look at it: a rate limit, a key that is not accepted, no connection. The same again is safe.
-    NotTaken { why: String, after: Option<Duration> },
+    NotTaken {
+        why: String,
+        after: Option<Duration>,
+    },
     /// Anything may have happened.
-    Unknown { why: String },
+    Unknown {
+        why: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +207,10 @@ impl PaymentError {
     pub fn retryable(&self) -> bool {
         match self {
             Self::Unknown { .. } | Self::RateLimited { .. } => true,
-            Self::Refused { .. } | Self::NotFound { .. } | Self::NotWhole { .. } | Self::OtherAccount { .. } => false,
+            Self::Refused { .. }
+            | Self::NotFound { .. }
+            | Self::NotWhole { .. }
+            | Self::OtherAccount { .. } => false,
         }
     }
 }

@@ -106,10 +106,17 @@ mod tests {
 
     #[test]
     fn lines_are_compared_item_by_item() {
-        let expected = |items: &[(&str, u128)]| items.iter().map(|(item, sum)| ((*item).to_owned(), *sum)).collect();
+        let expected =
+            |items: &[(&str, u128)]| items.iter().map(|(item, sum)| ((*item).to_owned(), *sum)).collect();
         let table = [
             ("equal", expected(&[("a", 5)]), vec![line("a", "p", Some(5))], Verdict::Matched, 5),
-            ("tiers", expected(&[("a", 5)]), vec![line("a", "p", Some(3)), line("a", "p", Some(2))], Verdict::Matched, 5),
+            (
+                "tiers",
+                expected(&[("a", 5)]),
+                vec![line("a", "p", Some(3)), line("a", "p", Some(2))],
+                Verdict::Matched,
+                5,
+            ),
             ("less", expected(&[("a", 5)]), vec![line("a", "p", Some(4))], Verdict::Shortfall, 4),
             ("more", expected(&[("a", 5)]), vec![line("a", "p", Some(6))], Verdict::Excess, 6),
             ("no line for usage", expected(&[("a", 5)]), vec![], Verdict::Shortfall, 0),
@@ -121,7 +128,13 @@ mod tests {
                 Verdict::Excess,
                 10,
             ),
-            ("not ours", expected(&[("a", 5)]), vec![line("a", "p", Some(5)), line("x", "q", Some(9))], Verdict::Matched, 5),
+            (
+                "not ours",
+                expected(&[("a", 5)]),
+                vec![line("a", "p", Some(5)), line("x", "q", Some(9))],
+                Verdict::Matched,
+                5,
+            ),
             ("not whole", expected(&[("a", 5)]), vec![line("a", "p", None)], Verdict::NotCompared, 0),
         ];
         for (name, expected, lines, verdict, billed) in table {
@@ -139,7 +152,12 @@ mod tests {
 
     #[test]
     fn an_item_at_two_prices_was_repriced() {
-        assert!(repriced(&[line("a", "p", Some(1)), line("a", "p", Some(2)), line("b", "q", Some(2))]).is_empty());
-        assert_eq!(repriced(&[line("a", "p", Some(1)), line("a", "q", Some(2))]), BTreeSet::from(["a".to_owned()]));
+        assert!(
+            repriced(&[line("a", "p", Some(1)), line("a", "p", Some(2)), line("b", "q", Some(2))]).is_empty()
+        );
+        assert_eq!(
+            repriced(&[line("a", "p", Some(1)), line("a", "q", Some(2))]),
+            BTreeSet::from(["a".to_owned()])
+        );
     }
 }

@@ -101,7 +101,10 @@ mod tests {
         let own = take_all("12:00:00", "13:00:00", Zone::Own, "14:00:00");
         assert_eq!((own.len(), own[0].minute, own[39].minute), (40, at("12:00:00"), at("12:39:00")));
         let carried = take_all("12:00:00", "13:00:00", Zone::Carried, "14:00:00");
-        assert_eq!((carried.len(), carried[0].minute, carried[19].minute), (20, at("12:40:00"), at("12:59:00")));
+        assert_eq!(
+            (carried.len(), carried[0].minute, carried[19].minute),
+            (20, at("12:40:00"), at("12:59:00"))
+        );
         assert!(own.iter().chain(&carried).all(|place| !place.shared && place.at == place.minute));
     }
 
@@ -141,7 +144,10 @@ mod tests {
     #[test]
     fn no_minute_is_later_than_now() {
         let taken = take_all("12:00:00", "13:00:00", Zone::Own, "12:02:30");
-        assert_eq!(taken.iter().map(|place| place.minute).collect::<Vec<_>>(), [at("12:00:00"), at("12:01:00"), at("12:02:00")]);
+        assert_eq!(
+            taken.iter().map(|place| place.minute).collect::<Vec<_>>(),
+            [at("12:00:00"), at("12:01:00"), at("12:02:00")]
+        );
         assert!(take_all("12:00:00", "13:00:00", Zone::Carried, "12:39:59").is_empty());
     }
 }

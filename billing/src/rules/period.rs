@@ -26,7 +26,13 @@ pub enum Billable {
 }
 
 /// A piece is cut at the boundaries of periods, so its start says which one it is in.
-pub fn bill_period(piece_start: Timestamp, piece_end: Timestamp, periods: &[BillPeriod], live: bool, now: Timestamp) -> Billable {
+pub fn bill_period(
+    piece_start: Timestamp,
+    piece_end: Timestamp,
+    periods: &[BillPeriod],
+    live: bool,
+    now: Timestamp,
+) -> Billable {
     let fresh = |at: Timestamp| now.micros_since(at) <= i128::from(BACK_US);
     let own = periods.iter().find(|period| period.start <= piece_start && piece_end <= period.end);
     if let Some(own) = own
@@ -69,13 +75,34 @@ mod tests {
         let closed = period(0, 30, true);
         let table = [
             ("own", 10, vec![first.clone()], true, 11, Billable::Own(first.clone())),
-            ("own, while the next runs", 10, vec![first.clone(), second.clone()], true, 31, Billable::Own(first.clone())),
+            (
+                "own, while the next runs",
+                10,
+                vec![first.clone(), second.clone()],
+                true,
+                31,
+                Billable::Own(first.clone()),
+            ),
             ("late", 10, vec![closed.clone(), second.clone()], true, 31, Billable::Carried(second.clone())),
             ("before the first", -2, vec![first.clone()], true, 11, Billable::Carried(first.clone())),
-            ("closed, the next is not read yet", 10, vec![closed.clone()], true, 30, Billable::Waits("no_open_period")),
+            (
+                "closed, the next is not read yet",
+                10,
+                vec![closed.clone()],
+                true,
+                30,
+                Billable::Waits("no_open_period"),
+            ),
             ("closed and ended", 10, vec![closed], false, 31, Billable::Unbillable("subscription_ended")),
             ("never subscribed", 10, vec![], false, 11, Billable::Waits("no_subscription")),
-            ("too old for its own long period", 0, vec![period(0, 90, false)], true, 40, Billable::Carried(period(0, 90, false))),
+            (
+                "too old for its own long period",
+                0,
+                vec![period(0, 90, false)],
+                true,
+                40,
+                Billable::Carried(period(0, 90, false)),
+            ),
         ];
         for (name, piece, periods, live, now, expected) in table {
             assert_eq!(bill_period(day(piece), day(piece + 1), &periods, live, day(now)), expected, "{name}");

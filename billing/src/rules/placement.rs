@@ -60,7 +60,9 @@ impl State {
     /// At most one live placement of a part is in the world: the next is made only of a dead one.
     pub fn is_live(self) -> bool {
         match self {
-            Self::Planned | Self::Sending | Self::Delivered | Self::Unknown | Self::IdentifierMismatch => true,
+            Self::Planned | Self::Sending | Self::Delivered | Self::Unknown | Self::IdentifierMismatch => {
+                true
+            }
             Self::Absent | Self::Refused | Self::Unsendable => false,
         }
     }
@@ -96,8 +98,12 @@ pub enum Event {
     /// The service holds the identifier; this is what the minute shows.
     Exists(Reading),
     /// `in_doubt`: the outcome of an earlier attempt is not known, so that one may have been taken although this one was not.
-    Refused { in_doubt: bool },
-    NotTaken { in_doubt: bool },
+    Refused {
+        in_doubt: bool,
+    },
+    NotTaken {
+        in_doubt: bool,
+    },
     NoAnswer,
     /// The process that sent is gone.
     Abandoned,
@@ -126,7 +132,9 @@ pub fn step(state: State, event: Event) -> Result<State, Impossible> {
         (State::Sending, Event::Exists(Reading::Other)) => State::IdentifierMismatch,
         (State::Sending, Event::Refused { in_doubt: false }) => State::Refused,
         (State::Sending, Event::NotTaken { in_doubt: false }) => State::Planned,
-        (State::Sending, Event::Refused { in_doubt: true } | Event::NotTaken { in_doubt: true }) => State::Unknown,
+        (State::Sending, Event::Refused { in_doubt: true } | Event::NotTaken { in_doubt: true }) => {
+            State::Unknown
+        }
         (State::Sending, Event::NoAnswer | Event::Abandoned) => State::Unknown,
 
         (State::Unknown | State::Delivered, Event::Read(Reading::With)) => State::Delivered,

@@ -25,8 +25,8 @@ use usage::{CustomerId, MeterId};
 
 pub use guard::GuardStatus;
 pub use reconcile::ReconcileStatus;
-pub use subscriptions::SubscriptionsStatus;
 pub use statements::{BilledStatement, Statements};
+pub use subscriptions::SubscriptionsStatus;
 pub use sync::{PlatformSync, SyncRequest, SyncStatus, Waiting};
 
 use crate::provider::{PaymentError, PaymentMeter, PaymentProvider};
@@ -120,7 +120,9 @@ impl Payments {
     {
         let _turn = self.0.turn.lock().await;
         let name = format!("payments/{}", self.0.provider.account().id);
-        let held = Held::acquire(self.ledger(), &name, &self.0.holder, LEASE_TTL).await?.ok_or(PaymentsError::Busy)?;
+        let held = Held::acquire(self.ledger(), &name, &self.0.holder, LEASE_TTL)
+            .await?
+            .ok_or(PaymentsError::Busy)?;
         let result = task(&held).await;
         held.release().await;
         result
@@ -129,11 +131,21 @@ impl Payments {
     /// The platforms that this account may bill, and for each other one why not.
     async fn platforms(&self) -> Result<Vec<(PlatformRow, Binding)>, PaymentsError> {
         let platforms = self.ledger().platform_list().await?;
-        Ok(platforms.into_iter().map(|platform| { let binding = self.binding(&platform); (platform, binding) }).collect())
+        Ok(platforms
+            .into_iter()
+            .map(|platform| {
+                let binding = self.binding(&platform);
+                (platform, binding)
+            })
+            .collect())
     }
 
     /// What of a platform does not change while a task runs.
-    async fn board(&self, platform: PlatformRow, remote: &BTreeMap<String, PaymentMeter>) -> Result<Board, PaymentsError> {
+    async fn board(
+        &self,
+        platform: PlatformRow,
+        remote: &BTreeMap<String, PaymentMeter>,
+    ) -> Result<Board, PaymentsError> {
         let mut meters = BTreeMap::new();
         for meter in self.ledger().meter_list(&platform.platform).await? {
             let remote = meter.stripe_meter.as_ref().and_then(|id| remote.get(id)).cloned();

@@ -108,8 +108,12 @@ impl Payments {
                 Ok(Step::Finalised(verdict)) => {
                     status.finalized.push(FinalInvoice { invoice: id, verdict: verdict.as_str().to_owned() });
                 }
-                Ok(Step::Holds(reason)) => status.held.push(OpenInvoice { invoice: id, reason: reason.to_owned() }),
-                Ok(Step::Waits(reason)) => status.waiting.push(OpenInvoice { invoice: id, reason: reason.to_owned() }),
+                Ok(Step::Holds(reason)) => {
+                    status.held.push(OpenInvoice { invoice: id, reason: reason.to_owned() })
+                }
+                Ok(Step::Waits(reason)) => {
+                    status.waiting.push(OpenInvoice { invoice: id, reason: reason.to_owned() })
+                }
                 Ok(Step::Dead) => {}
                 // One invoice's trouble stops no other.
                 Err(PaymentsError::Provider(error)) => {
@@ -119,7 +123,8 @@ impl Payments {
                 Err(error) => return Err(error),
             }
         }
-        metrics::gauge!("contextmeter_invoices_held").set(f64::from(u32::try_from(status.held.len()).unwrap_or(u32::MAX)));
+        metrics::gauge!("contextmeter_invoices_held")
+            .set(f64::from(u32::try_from(status.held.len()).unwrap_or(u32::MAX)));
         Ok(status)
     }
 
@@ -170,7 +175,12 @@ impl Payments {
         Ok(())
     }
 
-    async fn guard_one(&self, held: &Held, board: &Board, mut row: InvoiceRow) -> Result<Step, PaymentsError> {
+    async fn guard_one(
+        &self,
+        held: &Held,
+        board: &Board,
+        mut row: InvoiceRow,
+    ) -> Result<Step, PaymentsError> {
         let remote = self.0.provider.invoice_get(&row.invoice_id).await?;
         if remote.status == InvoiceStatus::Dead {
             row.state = "dead".to_owned();
@@ -218,12 +228,15 @@ impl Payments {
         let grace_end = row.created_at.checked_add_micros(GRACE_MIN_US).unwrap_or(row.created_at);
         let due = now >= row.finalizes_at.unwrap_or(grace_end);
         for period in &bill.periods {
-            let view = self.ledger().subscription_view(&period.platform, &period.customer, &period.meter).await?;
+            let view =
+                self.ledger().subscription_view(&period.platform, &period.customer, &period.meter).await?;
             if view.is_some_and(|view| view.state == ledger::SubscriptionState::Ambiguous) {
                 return Ok(Some(Step::Holds("ambiguous_subscription")));
             }
         }
-        if bill.periods.iter().any(|period| period.repriced_at.is_some()) || !repriced(&bill.billed).is_empty() {
+        if bill.periods.iter().any(|period| period.repriced_at.is_some())
+            || !repriced(&bill.billed).is_empty()
+        {
             return Ok(Some(Step::Holds("repriced")));
         }
         if row.closed_at.is_none() {
@@ -285,7 +298,8 @@ impl Payments {
         row.expected = Some(found.expected);
         row.billed = Some(found.billed);
         row.finalised_at = Some(now);
-        let lines: Vec<InvoiceLineRow> = bill.rows.into_iter().map(|line| InvoiceLineRow { last: true, ..line }).collect();
+        let lines: Vec<InvoiceLineRow> =
+            bill.rows.into_iter().map(|line| InvoiceLineRow { last: true, ..line }).collect();
         self.invoice_note(held, &row, Some(&lines)).await?;
         if row.reason.is_some() {
             tracing::error!(
@@ -293,7 +307,8 @@ impl Payments {
                 "the final lines of an invoice differ from what was placed"
             );
         }
-        metrics::counter!("contextmeter_invoices_finalised_total", "verdict" => found.verdict.as_str()).increment(1);
+        metrics::counter!("contextmeter_invoices_finalised_total", "verdict" => found.verdict.as_str())
+            .increment(1);
         Ok(Step::Finalised(found.verdict))
     }
 

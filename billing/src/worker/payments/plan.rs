@@ -45,7 +45,8 @@ impl Payments {
         statement: &BilledStatement,
         retry_refused: bool,
     ) -> Result<Planned, PaymentsError> {
-        let existing = self.ledger().placement_by_statement(&statement.platform, &statement.statement_id).await?;
+        let existing =
+            self.ledger().placement_by_statement(&statement.platform, &statement.statement_id).await?;
         let planned = match self.placements_lacking(board, statement, &existing, retry_refused).await? {
             Ok(rows) if rows.is_empty() => Planned::Nothing,
             Ok(rows) => {
@@ -202,7 +203,8 @@ impl Payments {
         }
         let others: Vec<&PlacementRow> = placed.iter().filter(|row| row.minute == place.minute).collect();
         // One after the other: until the minute has shown the one before, nobody could tell them apart.
-        let busy = others.iter().any(|row| State::parse(&row.state).is_none_or(State::is_live) && !row.settled);
+        let busy =
+            others.iter().any(|row| State::parse(&row.state).is_none_or(State::is_live) && !row.settled);
         if busy || !taken.insert(place.minute) {
             return Ok(Err("minute_busy"));
         }

@@ -10,12 +10,17 @@ use crate::rules::placement::{Absence, Event, Reading, State, absence, step};
 impl Payments {
     pub(super) async fn reading(&self, row: &PlacementRow) -> Result<(u128, Reading), PaymentsError> {
         let to = minute_end(row.minute);
-        let seen = self.0.provider.meter_summary(&row.stripe_meter, &row.stripe_customer, row.minute, to).await?;
+        let seen =
+            self.0.provider.meter_summary(&row.stripe_meter, &row.stripe_customer, row.minute, to).await?;
         Ok((seen, Reading::of(seen, row.minute_before, row.amount)))
     }
 
     /// Reads the minute of a placement that was sent and is not settled. Gives back the row as it is then.
-    pub(super) async fn settle(&self, held: &Held, mut row: PlacementRow) -> Result<PlacementRow, PaymentsError> {
+    pub(super) async fn settle(
+        &self,
+        held: &Held,
+        mut row: PlacementRow,
+    ) -> Result<PlacementRow, PaymentsError> {
         let Some(state) = State::parse(&row.state) else { return Err(PaymentsError::Number("state")) };
         let (seen, reading) = self.reading(&row).await?;
         let now = self.ledger().now().await?;
@@ -29,24 +34,27 @@ impl Payments {
             }
             Reading::Other => {
                 row.without_at = None;
-                row.reason = Some(format!("the minute holds {seen}, not {} and {}", row.minute_before, row.amount));
+                row.reason =
+                    Some(format!("the minute holds {seen}, not {} and {}", row.minute_before, row.amount));
                 Event::Read(reading)
             }
-            Reading::Without => match absence(row.last_attempt_at.unwrap_or(row.created_at), row.without_at, now) {
-                Absence::TooEarly => Event::Read(reading),
-                Absence::FirstReading => {
-                    row.without_at = Some(now);
-                    Event::Read(reading)
+            Reading::Without => {
+                match absence(row.last_attempt_at.unwrap_or(row.created_at), row.without_at, now) {
+                    Absence::TooEarly => Event::Read(reading),
+                    Absence::FirstReading => {
+                        row.without_at = Some(now);
+                        Event::Read(reading)
+                    }
+                    // The service has the identifier although this ledger never sent it before: sent by a ledger that was restored since,
+                    // in another minute. Sending more would count it twice.
+                    Absence::Proven if row.exists_said && row.attempt <= 1 => {
+                        row.reason = Some("the identifier was used before this ledger remembers".to_owned());
+                        Event::Read(Reading::Other)
+                    }
+                    Absence::Proven if state == State::IdentifierMismatch => Event::Read(reading),
+                    Absence::Proven => Event::ReadWithoutTwice,
                 }
-                // The service has the identifier although this ledger never sent it before: sent by a ledger that was restored since,
-                // in another minute. Sending more would count it twice.
-                Absence::Proven if row.exists_said && row.attempt <= 1 => {
-                    row.reason = Some("the identifier was used before this ledger remembers".to_owned());
-                    Event::Read(Reading::Other)
-                }
-                Absence::Proven if state == State::IdentifierMismatch => Event::Read(reading),
-                Absence::Proven => Event::ReadWithoutTwice,
-            },
+            }
         };
         self.advance(held, row, event).await
     }
@@ -78,8 +86,15 @@ impl Payments {
         self.ledger().placement_update_in_txn(&mut tx, &row, &from, attempt).await?;
         tx.commit().await?;
         if matches!(next, State::IdentifierMismatch | State::Refused) && next != state {
-            tracing::warn!(placement = row.placement_id, identifier = row.identifier, state = next.as_str(), reason = row.reason, "a placement needs a person");
-            metrics::counter!("contextmeter_placements_troubled_total", "state" => next.as_str()).increment(1);
+            tracing::warn!(
+                placement = row.placement_id,
+                identifier = row.identifier,
+                state = next.as_str(),
+                reason = row.reason,
+                "a placement needs a person"
+            );
+            metrics::counter!("contextmeter_placements_troubled_total", "state" => next.as_str())
+                .increment(1);
         }
         Ok(row)
     }

@@ -26,9 +26,18 @@ pub struct BilledStatement {
 pub trait Statements: Send + Sync + 'static {
     /// In the order of the log, after a place in it. Ends before the first whose run is not recorded beside the usage yet: a restored ledger could not
     /// make that one again.
-    async fn log(&self, platform: &PlatformId, after: u64, limit: u32) -> Result<Vec<BilledStatement>, LedgerError>;
+    async fn log(
+        &self,
+        platform: &PlatformId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<BilledStatement>, LedgerError>;
 
-    async fn get(&self, platform: &PlatformId, statement_id: &str) -> Result<Option<BilledStatement>, LedgerError>;
+    async fn get(
+        &self,
+        platform: &PlatformId,
+        statement_id: &str,
+    ) -> Result<Option<BilledStatement>, LedgerError>;
 
     /// Hours in `[from, to)` that are not sealed to their last event yet.
     async fn unsealed(&self, platform: &PlatformId, from: Hour, to: Hour) -> Result<Vec<Hour>, LedgerError>;

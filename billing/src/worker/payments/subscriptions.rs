@@ -136,7 +136,9 @@ fn end(item: &SubscriptionItem) -> Timestamp {
 fn state(items: &[&SubscriptionItem], now: Timestamp) -> SubscriptionState {
     let live: Vec<_> = items.iter().filter(|item| item.live).collect();
     let overlap = live.iter().enumerate().any(|(index, one)| {
-        live.iter().skip(index + 1).any(|other| one.period_start < end(other) && other.period_start < end(one))
+        live.iter()
+            .skip(index + 1)
+            .any(|other| one.period_start < end(other) && other.period_start < end(one))
     });
     if overlap {
         SubscriptionState::Ambiguous

@@ -86,8 +86,12 @@ impl Payments {
             }
             status.platforms.push(PlatformSync { would_place, ..self.sync_view(&platform).await? });
         }
-        status.waiting =
-            status.platforms.iter().flat_map(|platform| &platform.waiting).map(|waiting| waiting.statements).sum();
+        status.waiting = status
+            .platforms
+            .iter()
+            .flat_map(|platform| &platform.waiting)
+            .map(|waiting| waiting.statements)
+            .sum();
         Ok(status)
     }
 
@@ -124,7 +128,9 @@ impl Payments {
         status.planned += self.plan(held, board, request.retry_refused).await?;
         let mut work = self.work(board, State::Planned).await?;
         work.extend(self.work(board, State::Unknown).await?);
-        work.sort_by(|one, other| (one.created_at, &one.placement_id).cmp(&(other.created_at, &other.placement_id)));
+        work.sort_by(|one, other| {
+            (one.created_at, &one.placement_id).cmp(&(other.created_at, &other.placement_id))
+        });
         let sent: Sent = self.send_all(held, work).await?;
         status.delivered += sent.delivered;
         status.unknown += sent.unknown;
@@ -144,7 +150,12 @@ impl Payments {
     }
 
     /// Plans dead placements' successors, what waited, and what is new in the log, in this order: the old first.
-    pub(super) async fn plan(&self, held: &Held, board: &Board, retry_refused: bool) -> Result<u64, PaymentsError> {
+    pub(super) async fn plan(
+        &self,
+        held: &Held,
+        board: &Board,
+        retry_refused: bool,
+    ) -> Result<u64, PaymentsError> {
         let platform = &board.platform.platform;
         let mut placed = 0;
         let mut dead = vec![State::Absent, State::Unsendable];
@@ -225,7 +236,8 @@ impl Payments {
             let statements = self.statements().log(platform, after, PAGE).await?;
             let Some(last) = statements.last() else { return Ok(count) };
             after = last.log_index;
-            count += u64::try_from(statements.iter().filter(|statement| statement.sum > 0).count()).unwrap_or(u64::MAX);
+            count += u64::try_from(statements.iter().filter(|statement| statement.sum > 0).count())
+                .unwrap_or(u64::MAX);
         }
     }
 }

@@ -23,17 +23,21 @@ impl Payments {
             return Ok(Some("lateness"));
         }
         let last = period.end.checked_add_micros(-1).unwrap_or(period.end);
-        let unsealed =
-            self.statements().unsealed(&period.platform, Hour::of(period.start), Hour::of(last).next()).await?;
+        let unsealed = self
+            .statements()
+            .unsealed(&period.platform, Hour::of(period.start), Hour::of(last).next())
+            .await?;
         if !unsealed.is_empty() {
             return Ok(Some("hours_unsealed"));
         }
         if self.ledger().sync_wait_count(&period.platform, &period.customer, &period.meter).await? > 0 {
             return Ok(Some("statements_wait"));
         }
-        let unsent = self.of_period(period).await?.into_iter().any(|row| {
-            matches!(State::parse(&row.state), Some(State::Planned | State::Sending))
-        });
+        let unsent = self
+            .of_period(period)
+            .await?
+            .into_iter()
+            .any(|row| matches!(State::parse(&row.state), Some(State::Planned | State::Sending)));
         Ok(unsent.then_some("unsent_placements"))
     }
 
@@ -54,7 +58,8 @@ impl Payments {
             for row in self.of_period(period).await? {
                 match State::parse(&row.state) {
                     Some(State::Planned) => {
-                        let next = step(State::Planned, Event::PeriodClosed).map_err(|_| PaymentsError::Number("state"))?;
+                        let next = step(State::Planned, Event::PeriodClosed)
+                            .map_err(|_| PaymentsError::Number("state"))?;
                         let (from, attempt) = (row.state.clone(), row.attempt);
                         let row = PlacementRow {
                             state: next.as_str().to_owned(),
@@ -65,7 +70,9 @@ impl Payments {
                         self.ledger().placement_update_in_txn(&mut tx, &row, &from, attempt).await?;
                     }
                     Some(State::Delivered | State::Unknown | State::Sending | State::IdentifierMismatch) => {
-                        self.ledger().placement_take_in_txn(&mut tx, &row.placement_id, &invoice.invoice_id).await?;
+                        self.ledger()
+                            .placement_take_in_txn(&mut tx, &row.placement_id, &invoice.invoice_id)
+                            .await?;
                         fixed.push(row);
                     }
                     Some(State::Absent | State::Refused | State::Unsendable) | None => {}
@@ -75,7 +82,8 @@ impl Payments {
             if period.closed_at.is_none() {
                 let closing = PeriodClosing {
                     root: root(&fixed),
-                    count: u64::try_from(fixed.len()).map_err(|_| PaymentsError::Number("count of placements"))?,
+                    count: u64::try_from(fixed.len())
+                        .map_err(|_| PaymentsError::Number("count of placements"))?,
                     sum: total(&fixed)?,
                 };
                 self.ledger().bill_period_close_in_txn(&mut tx, period, closing).await?;
@@ -143,14 +151,22 @@ impl Payments {
     }
 
     /// What the invoice should bill for a period.
-    pub(super) async fn billed_by(&self, invoice: &InvoiceRow, period: &BillPeriodRow) -> Result<u128, PaymentsError> {
+    pub(super) async fn billed_by(
+        &self,
+        invoice: &InvoiceRow,
+        period: &BillPeriodRow,
+    ) -> Result<u128, PaymentsError> {
         let rows = self.fixed(invoice, period).await?;
         let live: Vec<PlacementRow> =
             rows.into_iter().filter(|row| State::parse(&row.state).is_some_and(State::is_live)).collect();
         total(&live)
     }
 
-    async fn fixed(&self, invoice: &InvoiceRow, period: &BillPeriodRow) -> Result<Vec<PlacementRow>, PaymentsError> {
+    async fn fixed(
+        &self,
+        invoice: &InvoiceRow,
+        period: &BillPeriodRow,
+    ) -> Result<Vec<PlacementRow>, PaymentsError> {
         let rows = self.of_period(period).await?;
         Ok(rows.into_iter().filter(|row| row.invoice_id.as_ref() == Some(&invoice.invoice_id)).collect())
     }
@@ -197,8 +213,10 @@ fn order(row: &PlacementRow) -> Order {
 }
 
 fn root(rows: &[PlacementRow]) -> [u8; 32] {
-    let items: Vec<PeriodItem<'_>> =
-        rows.iter().map(|row| PeriodItem { placement: &row.placement_id, statement: row.statement_hash }).collect();
+    let items: Vec<PeriodItem<'_>> = rows
+        .iter()
+        .map(|row| PeriodItem { placement: &row.placement_id, statement: row.statement_hash })
+        .collect();
     period_root(&items)
 }
 

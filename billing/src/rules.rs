@@ -1,0 +1,7 @@
+//! What decides, without any input or output: each rule is a function of its arguments and is tested by itself.
+
+pub(crate) mod identifier;
+pub(crate) mod invoice;
+pub(crate) mod minute;
+pub(crate) mod period;
+pub(crate) mod placement;
