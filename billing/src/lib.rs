@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod http;
 pub mod provider;
 
 mod rules;

@@ -4,6 +4,7 @@
 //! the tasks of all processes from running beside each other; a fence in every transaction keeps a process that lost it from writing.
 
 mod guard;
+mod links;
 mod plan;
 mod reconcile;
 mod send;
@@ -21,13 +22,13 @@ use std::time::Duration;
 
 use ledger::{CustomerRow, Ledger, LedgerError, MeterRow, PlatformRow};
 use tokio::sync::Mutex;
-use usage::{CustomerId, MeterId};
+use usage::{CustomerId, MeterId, PlatformId};
 
-pub use guard::GuardStatus;
+pub use guard::{FinalInvoice, GuardStatus, OpenInvoice};
 pub use reconcile::ReconcileStatus;
 pub use statements::{BilledStatement, Statements};
 pub use subscriptions::SubscriptionsStatus;
-pub use sync::{PlatformSync, SyncRequest, SyncStatus, Waiting};
+pub use sync::{PlatformSync, SyncRequest, SyncStatus, Waiting, sync_view};
 
 use crate::provider::{PaymentError, PaymentMeter, PaymentProvider};
 use lease::Held;
@@ -62,6 +63,15 @@ pub enum PaymentsError {
     Busy,
     #[error("a number of the ledger does not fit: {0}")]
     Number(&'static str),
+    /// This account does not bill the platform.
+    #[error("the platform is {}", .0.as_str())]
+    Unbound(Binding),
+    /// The payment service has no such customer, or had it.
+    #[error("the payment service has no customer {0}")]
+    NoCustomer(String),
+    /// A meter of that event name is there and counts in another way.
+    #[error("the payment service has another kind of meter for {0}")]
+    MeterUnfit(String),
 }
 
 /// Why nothing of a platform is sent: test and live never mix, and a platform is bound to one account.
@@ -128,9 +138,15 @@ impl Payments {
         result
     }
 
-    /// The platforms that this account may bill, and for each other one why not.
-    async fn platforms(&self) -> Result<Vec<(PlatformRow, Binding)>, PaymentsError> {
-        let platforms = self.ledger().platform_list().await?;
+    /// All platforms or one, each with whether this account bills it.
+    async fn platforms(
+        &self,
+        only: Option<&PlatformId>,
+    ) -> Result<Vec<(PlatformRow, Binding)>, PaymentsError> {
+        let platforms = match only {
+            Some(platform) => vec![self.ledger().platform_get(platform).await?],
+            None => self.ledger().platform_list().await?,
+        };
         Ok(platforms
             .into_iter()
             .map(|platform| {

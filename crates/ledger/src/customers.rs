@@ -16,8 +16,14 @@ pub struct CustomerRow {
     pub linked_at: Option<Timestamp>,
 }
 
+impl CustomerRow {
+    /// The constraint that a [`LedgerError::Conflict`] names when a customer was billed through another Stripe customer already.
+    pub const LINKED: &'static str = "customers_linked";
+}
+
 impl Ledger {
-    /// Links a customer to a Stripe customer; `Conflict` if that one pays for somebody else.
+    /// Links a customer to a Stripe customer. `Conflict` if that one pays for somebody else, or if this one was billed through another already
+    /// (constraint `customers_linked`).
     pub async fn customer_link(
         &self,
         platform: &PlatformId,
@@ -27,15 +33,19 @@ impl Ledger {
     ) -> Result<CustomerRow, LedgerError> {
         let now = self.now().await?;
         let link = include_str!("../../../sql/ledger/queries/customers/link.sql");
-        self.run("linking a customer", link, |s| {
-            s.text(platform.as_str())
-                .text(customer.as_str())
-                .text(stripe_account)
-                .text(stripe_customer)
-                .time(now)
-                .done()
-        })
-        .await?;
+        let changed = self
+            .run("linking a customer", link, |s| {
+                s.text(platform.as_str())
+                    .text(customer.as_str())
+                    .text(stripe_account)
+                    .text(stripe_customer)
+                    .time(now)
+                    .done()
+            })
+            .await?;
+        if changed == 0 {
+            return Err(LedgerError::Conflict { constraint: CustomerRow::LINKED.to_owned() });
+        }
         self.customer_get(platform, customer).await
     }
 

@@ -28,7 +28,9 @@ impl Ledger {
         // Postgres lets two write at once; the lock makes cuts one after the other.
         tx.lease_lock("cuts").await?;
         let latest = include_str!("../../../sql/ledger/queries/cuts/latest.sql");
-        if let Some(row) = tx.rows("reading the newest cut", latest, Statement::done).await?.into_iter().next() {
+        if let Some(row) =
+            tx.rows("reading the newest cut", latest, Statement::done).await?.into_iter().next()
+        {
             let (cut_id, taken_at) = (row.number("cut_id")?, row.time("taken_at")?);
             let changed = include_str!("../../../sql/ledger/queries/cuts/changed.sql");
             let rows = tx.rows("comparing a cut", changed, |s| s.number("a cut", cut_id).done()).await?;
@@ -57,8 +59,10 @@ impl Ledger {
         let taken_at = one(rows, || format!("cut {cut_id}"))?.time("taken_at")?;
         let list = include_str!("../../../sql/ledger/queries/cuts/positions.sql");
         let rows = self.rows("reading a cut's positions", list, |s| s.number("a cut", cut_id).done()).await?;
-        let positions =
-            rows.iter().map(|row| Ok((row.number("epoch_id")?, row.number("seq")?))).collect::<Result<_, LedgerError>>()?;
+        let positions = rows
+            .iter()
+            .map(|row| Ok((row.number("epoch_id")?, row.number("seq")?)))
+            .collect::<Result<_, LedgerError>>()?;
         Ok(Cut { cut_id, taken_at, positions })
     }
 }

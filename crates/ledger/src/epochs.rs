@@ -62,7 +62,11 @@ pub struct HourCount {
 
 impl Ledger {
     /// Registers a new epoch of a folder and closes the former one at the last position found in it.
-    pub async fn epoch_open(&self, folder: &str, former: Option<(u64, u64)>) -> Result<EpochRow, LedgerError> {
+    pub async fn epoch_open(
+        &self,
+        folder: &str,
+        former: Option<(u64, u64)>,
+    ) -> Result<EpochRow, LedgerError> {
         let mut tx = self.write().await?;
         if let Some((epoch, last_seq)) = former {
             let close = include_str!("../../../sql/ledger/queries/epochs/close_former.sql");
@@ -138,8 +142,9 @@ impl Ledger {
         cut: &Cut,
     ) -> Result<BTreeMap<u64, HourCount>, LedgerError> {
         let counts = include_str!("../../../sql/ledger/queries/epochs/counts_of_hour.sql");
-        let rows =
-            self.rows("reading an hour's counts", counts, |s| s.text(platform.as_str()).hour(hour).done()).await?;
+        let rows = self
+            .rows("reading an hour's counts", counts, |s| s.text(platform.as_str()).hour(hour).done())
+            .await?;
         let mut last = BTreeMap::new();
         for row in &rows {
             let (epoch, count) = read_count(row)?;
@@ -153,7 +158,8 @@ impl Ledger {
     /// For every platform, hour and epoch the counts as of a cut: the list of hours with usage.
     pub async fn epoch_counts_latest(&self, cut: &Cut) -> Result<Vec<(u64, HourCount)>, LedgerError> {
         let latest = include_str!("../../../sql/ledger/queries/epochs/latest_counts.sql");
-        let rows = self.rows("listing hours with usage", latest, |s| s.number("a cut", cut.cut_id).done()).await?;
+        let rows =
+            self.rows("listing hours with usage", latest, |s| s.number("a cut", cut.cut_id).done()).await?;
         rows.iter().map(read_count).collect()
     }
 }

@@ -50,7 +50,9 @@ impl LedgerError {
         if let sqlx::Error::Database(database) = &source
             && database.is_unique_violation()
         {
-            return LedgerError::Conflict { constraint: database.constraint().unwrap_or(operation).to_owned() };
+            return LedgerError::Conflict {
+                constraint: database.constraint().unwrap_or(operation).to_owned(),
+            };
         }
         LedgerError::Unavailable { operation, source: Box::new(source) }
     }

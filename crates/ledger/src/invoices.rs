@@ -14,7 +14,7 @@ pub struct InvoiceRow {
     pub customer: CustomerId,
     pub stripe_customer: String,
     pub subscription_id: Option<String>,
-    /// found | closed | held | finalised | dead
+    /// found | closed | held | finalized | dead
     pub state: String,
     pub reason: Option<String>,
     pub verdict: Option<String>,
@@ -85,7 +85,9 @@ impl Ledger {
         invoice_id: &str,
     ) -> Result<Option<InvoiceRow>, LedgerError> {
         const GET: &str = include_str!("../../../sql/ledger/queries/invoices/get.sql");
-        let rows = self.rows("reading an invoice", GET, |s| s.text(platform.as_str()).text(invoice_id).done()).await?;
+        let rows = self
+            .rows("reading an invoice", GET, |s| s.text(platform.as_str()).text(invoice_id).done())
+            .await?;
         rows.first().map(invoice).transpose()
     }
 
@@ -121,7 +123,8 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         const DELETE: &str = include_str!("../../../sql/ledger/queries/invoices/lines_delete.sql");
         const INSERT: &str = include_str!("../../../sql/ledger/queries/invoices/line_insert.sql");
-        tx.run("replacing an invoice's lines", DELETE, |s| s.text(platform.as_str()).text(invoice_id).done()).await?;
+        tx.run("replacing an invoice's lines", DELETE, |s| s.text(platform.as_str()).text(invoice_id).done())
+            .await?;
         for row in lines {
             tx.run("writing an invoice line", INSERT, |s| {
                 s.text(row.platform.as_str())
@@ -151,8 +154,23 @@ impl Ledger {
         invoice_id: &str,
     ) -> Result<Vec<InvoiceLineRow>, LedgerError> {
         const LIST: &str = include_str!("../../../sql/ledger/queries/invoices/lines.sql");
-        let rows =
-            self.rows("reading invoice lines", LIST, |s| s.text(platform.as_str()).text(invoice_id).done()).await?;
+        let rows = self
+            .rows("reading invoice lines", LIST, |s| s.text(platform.as_str()).text(invoice_id).done())
+            .await?;
+        rows.iter().map(line).collect()
+    }
+
+    /// The lines of all invoices from `first` to `last`, for a page of invoices.
+    pub async fn invoice_lines_between(
+        &self,
+        platform: &PlatformId,
+        first: &str,
+        last: &str,
+    ) -> Result<Vec<InvoiceLineRow>, LedgerError> {
+        const LIST: &str = include_str!("../../../sql/ledger/queries/invoices/lines_between.sql");
+        let rows = self
+            .rows("reading invoice lines", LIST, |s| s.text(platform.as_str()).text(first).text(last).done())
+            .await?;
         rows.iter().map(line).collect()
     }
 
@@ -162,8 +180,9 @@ impl Ledger {
         line_id: &str,
     ) -> Result<Option<InvoiceLineRow>, LedgerError> {
         const GET: &str = include_str!("../../../sql/ledger/queries/invoices/line_get.sql");
-        let rows =
-            self.rows("reading an invoice line", GET, |s| s.text(platform.as_str()).text(line_id).done()).await?;
+        let rows = self
+            .rows("reading an invoice line", GET, |s| s.text(platform.as_str()).text(line_id).done())
+            .await?;
         rows.first().map(line).transpose()
     }
 

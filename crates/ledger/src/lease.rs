@@ -40,7 +40,12 @@ impl Ledger {
         let renew = include_str!("../../../sql/ledger/queries/leases/renew.sql");
         let rows = tx
             .rows("renewing a lease", renew, |s| {
-                s.text(&lease.name).text(&lease.holder).number("a fence", lease.fence).time(now).time(expires_at).done()
+                s.text(&lease.name)
+                    .text(&lease.holder)
+                    .number("a fence", lease.fence)
+                    .time(now)
+                    .time(expires_at)
+                    .done()
             })
             .await?;
         if rows.is_empty() {

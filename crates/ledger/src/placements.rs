@@ -138,7 +138,11 @@ impl Ledger {
                     .done()
             })
             .await?;
-        if changed == 1 { Ok(()) } else { Err(LedgerError::Conflict { constraint: "placement state".to_owned() }) }
+        if changed == 1 {
+            Ok(())
+        } else {
+            Err(LedgerError::Conflict { constraint: "placement state".to_owned() })
+        }
     }
 
     /// Fixes a placement in the closed period of an invoice.
@@ -163,8 +167,9 @@ impl Ledger {
         placement_id: &str,
     ) -> Result<Option<PlacementRow>, LedgerError> {
         const GET: &str = include_str!("../../../sql/ledger/queries/placements/get.sql");
-        let rows =
-            self.rows("reading a placement", GET, |s| s.text(platform.as_str()).text(placement_id).done()).await?;
+        let rows = self
+            .rows("reading a placement", GET, |s| s.text(platform.as_str()).text(placement_id).done())
+            .await?;
         rows.first().map(placement).transpose()
     }
 
@@ -175,8 +180,9 @@ impl Ledger {
         identifier: &str,
     ) -> Result<Option<PlacementRow>, LedgerError> {
         const GET: &str = include_str!("../../../sql/ledger/queries/placements/by_identifier.sql");
-        let rows =
-            self.rows("reading a placement", GET, |s| s.text(platform.as_str()).text(identifier).done()).await?;
+        let rows = self
+            .rows("reading a placement", GET, |s| s.text(platform.as_str()).text(identifier).done())
+            .await?;
         rows.first().map(placement).transpose()
     }
 
@@ -188,7 +194,9 @@ impl Ledger {
     ) -> Result<Vec<PlacementRow>, LedgerError> {
         const LIST: &str = include_str!("../../../sql/ledger/queries/placements/by_statement.sql");
         let rows = self
-            .rows("reading a statement's placements", LIST, |s| s.text(platform.as_str()).text(statement_id).done())
+            .rows("reading a statement's placements", LIST, |s| {
+                s.text(platform.as_str()).text(statement_id).done()
+            })
             .await?;
         rows.iter().map(placement).collect()
     }

@@ -32,7 +32,9 @@ impl LedgerOptions {
 
 impl std::fmt::Debug for LedgerOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LedgerOptions").field("max_connections", &self.max_connections).finish_non_exhaustive()
+        f.debug_struct("LedgerOptions")
+            .field("max_connections", &self.max_connections)
+            .finish_non_exhaustive()
     }
 }
 
@@ -70,7 +72,8 @@ impl std::fmt::Debug for Tx {
 }
 
 /// What makes a SQLite connection durable and patient with the one other writer of the same process.
-const SQLITE_SETTINGS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 30000;";
+const SQLITE_SETTINGS: &str =
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 30000;";
 
 impl Ledger {
     /// Connects; the schema is [`Ledger::migrate`]'s.
@@ -80,7 +83,8 @@ impl Ledger {
             Some(_) => (Backend::Sqlite, format!("{}?mode=rwc", options.url)),
             None => (Backend::Postgres, options.url.clone()),
         };
-        let connect = AnyConnectOptions::from_str(&url).map_err(|e| LedgerError::of("reading the ledger's address", e))?;
+        let connect = AnyConnectOptions::from_str(&url)
+            .map_err(|e| LedgerError::of("reading the ledger's address", e))?;
         let pool = AnyPoolOptions::new()
             .max_connections(options.max_connections.max(2))
             .acquire_timeout(Duration::from_secs(10))
@@ -215,7 +219,11 @@ impl Tx {
     }
 
     /// Runs the text of a whole migration: several statements, no parameters.
-    pub(crate) async fn script(&mut self, operation: &'static str, text: &'static str) -> Result<(), LedgerError> {
+    pub(crate) async fn script(
+        &mut self,
+        operation: &'static str,
+        text: &'static str,
+    ) -> Result<(), LedgerError> {
         sqlx::raw_sql(text).execute(&mut *self.inner).await.map_err(|e| LedgerError::of(operation, e))?;
         Ok(())
     }

@@ -16,7 +16,12 @@ pub struct PublicKeyRow {
 
 impl Ledger {
     /// Keeps a public key; one that is there already stays as it is.
-    pub async fn public_key_insert(&self, kid: &str, family: &str, public_key: [u8; 32]) -> Result<(), LedgerError> {
+    pub async fn public_key_insert(
+        &self,
+        kid: &str,
+        family: &str,
+        public_key: [u8; 32],
+    ) -> Result<(), LedgerError> {
         let now = self.now().await?;
         let insert = include_str!("../../../sql/ledger/queries/public_keys/insert.sql");
         self.run("keeping a public key", insert, |s| {

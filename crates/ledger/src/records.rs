@@ -29,7 +29,12 @@ impl Ledger {
     }
 
     /// Records after a number, in order.
-    pub async fn record_read(&self, stream: &str, after: u64, limit: u32) -> Result<Vec<RecordRow>, LedgerError> {
+    pub async fn record_read(
+        &self,
+        stream: &str,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<RecordRow>, LedgerError> {
         let read = include_str!("../../../sql/ledger/queries/records/read.sql");
         let rows = self
             .rows("reading records", read, |s| {
@@ -38,7 +43,11 @@ impl Ledger {
             .await?;
         rows.iter()
             .map(|row| {
-                Ok(RecordRow { seq: row.number("seq")?, body: row.bytes("body")?, recorded_at: row.time("recorded_at")? })
+                Ok(RecordRow {
+                    seq: row.number("seq")?,
+                    body: row.bytes("body")?,
+                    recorded_at: row.time("recorded_at")?,
+                })
             })
             .collect()
     }

@@ -117,9 +117,10 @@ pub(crate) trait Columns {
     fn array<const N: usize>(&self, column: &'static str) -> Result<[u8; N], LedgerError> {
         let bytes = self.bytes(column)?;
         let found = bytes.len();
-        bytes
-            .try_into()
-            .map_err(|_| LedgerError::Corrupt { column, reason: format!("it has {found} bytes instead of {N}") })
+        bytes.try_into().map_err(|_| LedgerError::Corrupt {
+            column,
+            reason: format!("it has {found} bytes instead of {N}"),
+        })
     }
 
     fn sum(&self, column: &'static str) -> Result<u128, LedgerError> {

@@ -177,8 +177,9 @@ impl Ledger {
         item_id: &str,
     ) -> Result<Vec<BillPeriodRow>, LedgerError> {
         const LIST: &str = include_str!("../../../sql/ledger/queries/subscriptions/period_of_item.sql");
-        let rows =
-            self.rows("reading an item's periods", LIST, |s| s.text(platform.as_str()).text(item_id).done()).await?;
+        let rows = self
+            .rows("reading an item's periods", LIST, |s| s.text(platform.as_str()).text(item_id).done())
+            .await?;
         rows.iter().map(period).collect()
     }
 
@@ -252,7 +253,11 @@ impl Ledger {
                     .done()
             })
             .await?;
-        if changed == 1 { Ok(()) } else { Err(LedgerError::Conflict { constraint: "closed period".to_owned() }) }
+        if changed == 1 {
+            Ok(())
+        } else {
+            Err(LedgerError::Conflict { constraint: "closed period".to_owned() })
+        }
     }
 }
 

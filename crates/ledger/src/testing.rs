@@ -71,7 +71,12 @@ impl PostgresServer {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let server = PostgresServer { programs, folder, port };
         run(server.program("initdb").arg("-D").arg(&data).args([
-            "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions",
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--no-instructions",
         ]))?;
         let options = format!(
             "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c fsync=off -c full_page_writes=off \
@@ -112,7 +117,8 @@ impl PostgresServer {
 impl Drop for PostgresServer {
     fn drop(&mut self) {
         let data = self.folder.0.join("data");
-        let stop = self.program("pg_ctl").arg("-D").arg(data).args(["-m", "immediate", "-w", "stop"]).status();
+        let stop =
+            self.program("pg_ctl").arg("-D").arg(data).args(["-m", "immediate", "-w", "stop"]).status();
         if let Err(error) = stop {
             tracing::warn!(%error, "cannot stop the test's Postgres");
         }
@@ -173,4 +179,3 @@ fn run(command: &mut Command) -> io::Result<()> {
 fn other(error: LedgerError) -> io::Error {
     io::Error::other(error)
 }
-

@@ -144,7 +144,7 @@ CREATE TABLE invoices (
     customer_id TEXT NOT NULL,
     stripe_customer TEXT NOT NULL,
     subscription_id TEXT,
-    -- found | closed | held | finalised | dead
+    -- found | closed | held | finalized | dead
     state TEXT NOT NULL,
     -- Why it is held, for people and machines.
     reason TEXT,

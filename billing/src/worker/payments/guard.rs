@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use ledger::{BillPeriodRow, InvoiceLineRow, InvoiceRow};
 use serde::Serialize;
-use usage::CustomerId;
+use usage::{CustomerId, PlatformId};
 use utoipa::ToSchema;
 
 use super::lease::Held;
@@ -68,14 +68,19 @@ struct Bill {
 
 impl Payments {
     pub async fn guard_activate(&self) -> Result<GuardStatus, PaymentsError> {
-        self.alone(async |held: &Held| self.guard(held).await).await
+        self.guard_of(None).await
     }
 
-    async fn guard(&self, held: &Held) -> Result<GuardStatus, PaymentsError> {
+    /// As `guard_activate`, for one platform.
+    pub async fn guard_of(&self, only: Option<&PlatformId>) -> Result<GuardStatus, PaymentsError> {
+        self.alone(async |held: &Held| self.guard(held, only).await).await
+    }
+
+    async fn guard(&self, held: &Held, only: Option<&PlatformId>) -> Result<GuardStatus, PaymentsError> {
         let mut status = GuardStatus::default();
         let remote = self.remote_meters().await?;
         let mut boards = Vec::new();
-        for (platform, binding) in self.platforms().await? {
+        for (platform, binding) in self.platforms(only).await? {
             if binding == Binding::Bound && platform.sync_mode == ledger::SyncMode::Live {
                 boards.push(self.board(platform, &remote).await?);
             }
@@ -100,7 +105,7 @@ impl Payments {
         }
         if !open.is_empty() {
             // All usage in, as far as it is sealed, before anything is closed.
-            self.sync(held, SyncRequest::default()).await?;
+            self.sync(held, SyncRequest { platform: only.cloned(), retry_refused: false }).await?;
         }
         for (board, invoice) in open {
             let id = invoice.invoice_id.clone();
@@ -289,7 +294,7 @@ impl Payments {
         if row.closed_at.is_none() {
             self.close(held, &mut row, &bill.periods).await?;
         }
-        row.state = "finalised".to_owned();
+        row.state = "finalized".to_owned();
         row.reason = match found.verdict {
             Verdict::Shortfall | Verdict::Excess => Some("final_lines_differ".to_owned()),
             Verdict::Matched | Verdict::NotCompared => None,
@@ -307,7 +312,7 @@ impl Payments {
                 "the final lines of an invoice differ from what was placed"
             );
         }
-        metrics::counter!("contextmeter_invoices_finalised_total", "verdict" => found.verdict.as_str())
+        metrics::counter!("contextmeter_invoices_finalized_total", "verdict" => found.verdict.as_str())
             .increment(1);
         Ok(Step::Finalised(found.verdict))
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use ledger::{PlacementRow, PlatformRow, ReconciliationRow};
 use serde::Serialize;
-use usage::{CustomerId, Hour, MeterId};
+use usage::{CustomerId, Hour, MeterId, PlatformId};
 use utoipa::ToSchema;
 
 use super::lease::Held;
@@ -36,13 +36,22 @@ pub struct ReconcileStatus {
 
 impl Payments {
     pub async fn reconcile_activate(&self) -> Result<ReconcileStatus, PaymentsError> {
-        self.alone(async |held: &Held| self.reconcile(held).await).await
+        self.reconcile_of(None).await
     }
 
-    pub(super) async fn reconcile(&self, held: &Held) -> Result<ReconcileStatus, PaymentsError> {
+    /// As `reconcile_activate`, for one platform.
+    pub async fn reconcile_of(&self, only: Option<&PlatformId>) -> Result<ReconcileStatus, PaymentsError> {
+        self.alone(async |held: &Held| self.reconcile(held, only).await).await
+    }
+
+    async fn reconcile(
+        &self,
+        held: &Held,
+        only: Option<&PlatformId>,
+    ) -> Result<ReconcileStatus, PaymentsError> {
         let mut status = ReconcileStatus::default();
         let mut drift: u128 = 0;
-        for (platform, binding) in self.platforms().await? {
+        for (platform, binding) in self.platforms(only).await? {
             if binding != Binding::Bound {
                 continue;
             }

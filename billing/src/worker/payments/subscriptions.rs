@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use ledger::{BillPeriodRead, SubscriptionRead, SubscriptionState};
 use serde::Serialize;
-use usage::{MeterId, Timestamp};
+use usage::{MeterId, PlatformId, Timestamp};
 use utoipa::ToSchema;
 
 use super::lease::Held;
@@ -30,13 +30,25 @@ pub struct SubscriptionsStatus {
 }
 
 impl Payments {
+    /// Reads the subscriptions of every linked customer.
     pub async fn subscriptions_activate(&self) -> Result<SubscriptionsStatus, PaymentsError> {
+        self.subscriptions_of(None).await
+    }
+
+    /// As `subscriptions_activate`, for one platform.
+    pub async fn subscriptions_of(
+        &self,
+        only: Option<&PlatformId>,
+    ) -> Result<SubscriptionsStatus, PaymentsError> {
         self.alone(async |held: &Held| {
             let mut status = SubscriptionsStatus::default();
-            let remote = self.remote_meters().await?;
-            for (platform, binding) in self.platforms().await? {
+            let mut remote = None;
+            for (platform, binding) in self.platforms(only).await? {
                 if binding == Binding::Bound {
-                    let board = self.board(platform, &remote).await?;
+                    if remote.is_none() {
+                        remote = Some(self.remote_meters().await?);
+                    }
+                    let board = self.board(platform, &remote.clone().unwrap_or_default()).await?;
                     self.subscriptions_read(held, &board, &mut status).await?;
                 }
             }
@@ -45,7 +57,7 @@ impl Payments {
         .await
     }
 
-    async fn subscriptions_read(
+    pub(super) async fn subscriptions_read(
         &self,
         held: &Held,
         board: &Board,

@@ -2,8 +2,9 @@
 //!
 //! A statement is placed if and only if each part of its sum has a live placement. One that cannot be placed waits under a reason that everybody can see.
 
-use ledger::{PlacementRow, PlatformRow, SyncMode};
-use serde::{Deserialize, Serialize};
+use ledger::{Ledger, LedgerError, PlacementRow, PlatformRow, SyncMode};
+use serde::Serialize;
+use usage::PlatformId;
 use utoipa::ToSchema;
 
 use super::lease::Held;
@@ -16,9 +17,10 @@ use crate::rules::placement::{Event, State};
 /// Placements that one activation sends for one platform; the next goes on.
 const SEND_MAX: usize = 20_000;
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default)]
 pub struct SyncRequest {
+    /// One platform; otherwise all.
+    pub platform: Option<PlatformId>,
     /// Makes a next placement of each that the payment service refused. For after the cause was put right.
     pub retry_refused: bool,
 }
@@ -46,7 +48,7 @@ pub struct PlatformSync {
     pub platform_id: String,
     /// `off`, `shadow` or `live`.
     pub mode: String,
-    /// `bound`, or why nothing of this platform is sent: `not_bound`, `other_account`, `other_mode`.
+    /// `bound`, or why nothing of this platform is sent: `payments_off`, `not_bound`, `other_account`, `other_mode`.
     pub binding: String,
     /// What `shadow` would have placed now.
     pub would_place: u64,
@@ -63,6 +65,32 @@ pub struct Waiting {
     pub since: String,
 }
 
+/// One platform as the ledger shows it; nothing is done.
+pub async fn sync_view(
+    ledger: &Ledger,
+    platform: &PlatformRow,
+    payments: Option<&Payments>,
+) -> Result<PlatformSync, LedgerError> {
+    let waiting = ledger.sync_wait_summary(&platform.platform).await?;
+    let waiting: Vec<Waiting> = waiting
+        .into_iter()
+        .map(|row| Waiting { reason: row.reason, statements: row.count, since: row.oldest.to_string() })
+        .collect();
+    for row in &waiting {
+        let statements = u32::try_from(row.statements).unwrap_or(u32::MAX);
+        metrics::gauge!("contextmeter_sync_waiting", "platform" => platform.platform.to_string(), "reason" => row.reason.clone())
+            .set(f64::from(statements));
+    }
+    Ok(PlatformSync {
+        platform_id: platform.platform.to_string(),
+        mode: platform.sync_mode.as_str().to_owned(),
+        binding: payments.map_or("payments_off", |payments| payments.binding(platform).as_str()).to_owned(),
+        would_place: 0,
+        waiting,
+        placements: ledger.placement_counts(&platform.platform).await?.into_iter().collect(),
+    })
+}
+
 impl Payments {
     pub async fn sync_activate(&self, request: SyncRequest) -> Result<SyncStatus, PaymentsError> {
         self.alone(async |held: &Held| self.sync(held, request).await).await
@@ -71,7 +99,7 @@ impl Payments {
     pub(super) async fn sync(&self, held: &Held, request: SyncRequest) -> Result<SyncStatus, PaymentsError> {
         let mut status = SyncStatus::default();
         let mut remote = None;
-        for (platform, binding) in self.platforms().await? {
+        for (platform, binding) in self.platforms(request.platform.as_ref()).await? {
             let mut would_place = 0;
             if binding == Binding::Bound && platform.sync_mode != SyncMode::Off {
                 if remote.is_none() {
@@ -79,12 +107,14 @@ impl Payments {
                 }
                 let board = self.board(platform.clone(), &remote.clone().unwrap_or_default()).await?;
                 if platform.sync_mode == SyncMode::Live {
-                    self.sync_platform(held, &board, request, &mut status).await?;
+                    self.sync_platform(held, &board, request.retry_refused, &mut status).await?;
                 } else {
                     would_place = self.shadow(&board).await?;
                 }
             }
-            status.platforms.push(PlatformSync { would_place, ..self.sync_view(&platform).await? });
+            status
+                .platforms
+                .push(PlatformSync { would_place, ..sync_view(self.ledger(), &platform, Some(self)).await? });
         }
         status.waiting = status
             .platforms
@@ -95,37 +125,15 @@ impl Payments {
         Ok(status)
     }
 
-    /// One platform as the ledger shows it, without doing anything.
-    pub async fn sync_view(&self, platform: &PlatformRow) -> Result<PlatformSync, PaymentsError> {
-        let waiting = self.ledger().sync_wait_summary(&platform.platform).await?;
-        let waiting: Vec<Waiting> = waiting
-            .into_iter()
-            .map(|row| Waiting { reason: row.reason, statements: row.count, since: row.oldest.to_string() })
-            .collect();
-        for row in &waiting {
-            let statements = u32::try_from(row.statements).unwrap_or(u32::MAX);
-            metrics::gauge!("contextmeter_sync_waiting", "platform" => platform.platform.to_string(), "reason" => row.reason.clone())
-                .set(f64::from(statements));
-        }
-        Ok(PlatformSync {
-            platform_id: platform.platform.to_string(),
-            mode: platform.sync_mode.as_str().to_owned(),
-            binding: self.binding(platform).as_str().to_owned(),
-            would_place: 0,
-            waiting,
-            placements: self.ledger().placement_counts(&platform.platform).await?.into_iter().collect(),
-        })
-    }
-
     async fn sync_platform(
         &self,
         held: &Held,
         board: &Board,
-        request: SyncRequest,
+        retry_refused: bool,
         status: &mut SyncStatus,
     ) -> Result<(), PaymentsError> {
         self.recover(held, board).await?;
-        status.planned += self.plan(held, board, request.retry_refused).await?;
+        status.planned += self.plan(held, board, retry_refused).await?;
         let mut work = self.work(board, State::Planned).await?;
         work.extend(self.work(board, State::Unknown).await?);
         work.sort_by(|one, other| {

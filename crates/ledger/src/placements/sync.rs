@@ -51,8 +51,10 @@ impl Ledger {
         log_index: u64,
     ) -> Result<(), LedgerError> {
         const SET: &str = include_str!("../../../../sql/ledger/queries/placements/cursor_set.sql");
-        tx.run("moving the sync cursor", SET, |s| s.text(platform.as_str()).number("log index", log_index).done())
-            .await?;
+        tx.run("moving the sync cursor", SET, |s| {
+            s.text(platform.as_str()).number("log index", log_index).done()
+        })
+        .await?;
         Ok(())
     }
 
@@ -106,7 +108,10 @@ impl Ledger {
             .collect()
     }
 
-    pub async fn sync_wait_summary(&self, platform: &PlatformId) -> Result<Vec<SyncWaitSummary>, LedgerError> {
+    pub async fn sync_wait_summary(
+        &self,
+        platform: &PlatformId,
+    ) -> Result<Vec<SyncWaitSummary>, LedgerError> {
         const SUMMARY: &str = include_str!("../../../../sql/ledger/queries/placements/wait_summary.sql");
         let rows = self.rows("summing up what waits", SUMMARY, |s| s.text(platform.as_str()).done()).await?;
         rows.iter()
@@ -153,18 +158,25 @@ impl Ledger {
         Ok(())
     }
 
-    /// The reconciled hours before `before`, newest first.
+    /// The reconciled hours after a row, newest first.
     pub async fn reconciliation_list(
         &self,
         platform: &PlatformId,
-        before: Option<Hour>,
+        after: Option<(Hour, &CustomerId, &MeterId)>,
         limit: u32,
     ) -> Result<Vec<ReconciliationRow>, LedgerError> {
         const LIST: &str = include_str!("../../../../sql/ledger/queries/placements/reconciliation_list.sql");
-        let before = before.map_or(i64::MAX, Hour::index);
+        let (hour, customer, meter) = after.map_or((i64::MAX, "", ""), |(hour, customer, meter)| {
+            (hour.index(), customer.as_str(), meter.as_str())
+        });
         let rows = self
             .rows("listing reconciliations", LIST, |s| {
-                s.text(platform.as_str()).integer(before).integer(i64::from(limit)).done()
+                s.text(platform.as_str())
+                    .integer(hour)
+                    .text(customer)
+                    .text(meter)
+                    .integer(i64::from(limit))
+                    .done()
             })
             .await?;
         rows.iter().map(reconciliation).collect()

@@ -64,7 +64,8 @@ async fn g9_one_stripe_customer_pays_for_one_customer_of_one_platform() {
         let linked = ledger.customer_link(&platform("one"), &acme, "acct_1", "cus_1").await.unwrap();
         assert_eq!(linked.stripe_customer.as_deref(), Some("cus_1"));
         for (taker, customer) in [("one", &globex), ("two", &acme)] {
-            let taken = ledger.customer_link(&platform(taker), customer, "acct_1", "cus_1").await.unwrap_err();
+            let taken =
+                ledger.customer_link(&platform(taker), customer, "acct_1", "cus_1").await.unwrap_err();
             assert!(matches!(taken, LedgerError::Conflict { .. }), "{} {taker}: {taken}", test.name);
         }
         ledger.customer_link(&platform("two"), &acme, "acct_2", "cus_1").await.expect("another account's");
@@ -78,10 +79,13 @@ async fn two_who_offer_an_erasure_key_at_once_get_the_same() {
     let (ledgers, _) = both().await;
     for test in &ledgers {
         let customer = CustomerId::parse("acme").unwrap();
-        let offers = (0..6_u8).map(|n| {
-            let (ledger, customer) = (test.ledger.clone(), customer.clone());
-            async move { ledger.erasure_key_get_or_create(&platform("one"), &customer, [n; 32]).await.unwrap() }
-        });
+        let offers =
+            (0..6_u8).map(|n| {
+                let (ledger, customer) = (test.ledger.clone(), customer.clone());
+                async move {
+                    ledger.erasure_key_get_or_create(&platform("one"), &customer, [n; 32]).await.unwrap()
+                }
+            });
         let keys = futures_util::future::join_all(offers).await;
         assert!(keys.windows(2).all(|pair| pair[0] == pair[1]), "{}: {keys:?}", test.name);
     }
@@ -103,9 +107,16 @@ async fn a_meter_is_never_edited_and_its_stripe_meter_is_noted() {
             superseded_at: None,
         };
         ledger.meter_insert(&meter).await.unwrap();
-        assert!(matches!(ledger.meter_insert(&meter).await, Err(LedgerError::Conflict { .. })), "{}", test.name);
+        assert!(
+            matches!(ledger.meter_insert(&meter).await, Err(LedgerError::Conflict { .. })),
+            "{}",
+            test.name
+        );
         ledger.meter_set_stripe(&meter.platform, &meter.meter, "mtr_1").await.unwrap();
-        assert_eq!(ledger.meter_list(&meter.platform).await.unwrap()[0].stripe_meter.as_deref(), Some("mtr_1"));
+        assert_eq!(
+            ledger.meter_list(&meter.platform).await.unwrap()[0].stripe_meter.as_deref(),
+            Some("mtr_1")
+        );
     }
 }
 

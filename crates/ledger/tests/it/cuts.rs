@@ -6,7 +6,14 @@ use usage::{Hour, PlatformId};
 use crate::{NOON, both};
 
 fn count(seq: u64, events: u64, tokens: u128) -> HourCount {
-    HourCount { platform: PlatformId::parse("reseller").unwrap(), hour: Hour::of(NOON), seq, events, tokens, frames: events }
+    HourCount {
+        platform: PlatformId::parse("reseller").unwrap(),
+        hour: Hour::of(NOON),
+        seq,
+        events,
+        tokens,
+        frames: events,
+    }
 }
 
 #[tokio::test]
@@ -61,7 +68,12 @@ async fn counts_are_as_of_the_cut_and_told_twice_they_are_the_same() {
         let then = ledger.epoch_counts_at(&platform, Hour::of(NOON), &cut).await.unwrap();
         assert_eq!(then[&a].tokens, 900, "{}", test.name);
         let now = ledger.cut_take().await.unwrap();
-        assert_eq!(ledger.epoch_counts_latest(&now).await.unwrap(), vec![(a, count(9, 9, big))], "{}", test.name);
+        assert_eq!(
+            ledger.epoch_counts_latest(&now).await.unwrap(),
+            vec![(a, count(9, 9, big))],
+            "{}",
+            test.name
+        );
     }
 }
 

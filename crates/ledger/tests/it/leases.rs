@@ -10,7 +10,11 @@ async fn one_holder_at_a_time_and_a_fence_that_only_grows() {
     for test in &ledgers {
         let ledger = &test.ledger;
         let a = ledger.lease_acquire("seal", "a", MINUTE).await.unwrap().expect("it is free");
-        assert!(ledger.lease_acquire("seal", "b", MINUTE).await.unwrap().is_none(), "{}: a has it", test.name);
+        assert!(
+            ledger.lease_acquire("seal", "b", MINUTE).await.unwrap().is_none(),
+            "{}: a has it",
+            test.name
+        );
         clock.advance_micros(MINUTE);
         let b = ledger.lease_acquire("seal", "b", MINUTE).await.unwrap().expect("a's has expired");
         assert!(b.fence > a.fence, "{}", test.name);

@@ -15,7 +15,9 @@ async fn migrations_run_twice_and_by_many_at_once() {
     for url in [sqlite, server.database("fresh").await.unwrap()] {
         let runs = (0..3).map(|_| {
             let url = url.clone();
-            async move { Ledger::open(LedgerOptions::new(url)).await.unwrap().migrate().await.unwrap().applied.len() }
+            async move {
+                Ledger::open(LedgerOptions::new(url)).await.unwrap().migrate().await.unwrap().applied.len()
+            }
         });
         let mut applied = futures_util::future::join_all(runs).await;
         applied.sort_unstable();

@@ -44,6 +44,7 @@ codes! {
     ALREADY_EXISTS "already_exists" 409 Never "It is there already";
     PLATFORM_EXISTS "platform_exists" 409 Never "The platform is there already";
     STRIPE_CUSTOMER_TAKEN "stripe_customer_taken" 409 Never "The Stripe customer pays for somebody else";
+    CUSTOMER_LINKED "customer_linked" 409 Never "The customer is linked to another Stripe customer";
     INVALID_REQUEST "invalid_request" 422 Never "The request does not have the expected shape";
     INVALID_VALUE "invalid_value" 422 Never "A value is out of its bounds";
     BODY_TOO_LARGE "body_too_large" 413 Never "The body is too large";
