@@ -4,6 +4,7 @@
 mod core_rows;
 mod cuts;
 mod leases;
+mod queries;
 mod schema;
 
 use ledger::testing::TestLedger;
