@@ -30,7 +30,12 @@ pub struct StripeOptions {
 
 impl StripeOptions {
     pub fn new(secret_key: impl Into<String>) -> Self {
-        Self { secret_key: secret_key.into(), api_base: API_BASE.to_owned(), timeout: TIMEOUT, events_per_second: None }
+        Self {
+            secret_key: secret_key.into(),
+            api_base: API_BASE.to_owned(),
+            timeout: TIMEOUT,
+            events_per_second: None,
+        }
     }
 }
 
@@ -100,7 +105,11 @@ impl StripeClient {
     }
 
     /// One attempt.
-    pub async fn call(&self, request: RequestBuilder, idempotency_key: Option<&str>) -> Result<Answer, StripeFailure> {
+    pub async fn call(
+        &self,
+        request: RequestBuilder,
+        idempotency_key: Option<&str>,
+    ) -> Result<Answer, StripeFailure> {
         let mut url = format!("{}/v1{}", self.base, request.path);
         if let Some(query) = request.query.filter(|query| !query.is_empty()) {
             url.push('?');
@@ -111,8 +120,11 @@ impl StripeClient {
             StripeMethod::Post => reqwest::Method::POST,
             StripeMethod::Delete => reqwest::Method::DELETE,
         };
-        let mut call =
-            self.http.request(method, url).bearer_auth(&self.secret).header("Stripe-Version", VERSION.as_str());
+        let mut call = self
+            .http
+            .request(method, url)
+            .bearer_auth(&self.secret)
+            .header("Stripe-Version", VERSION.as_str());
         if let Some(key) = idempotency_key {
             call = call.header("Idempotency-Key", key);
         }
@@ -125,14 +137,16 @@ impl StripeClient {
             if connected { StripeFailure::BrokenOff(text) } else { StripeFailure::NotConnected(text) }
         })?;
         let mut answer = Answer::of(response.status().as_u16(), response.headers());
-        answer.body = response.bytes().await.map_err(|error| StripeFailure::BrokenOff(chain(&error.without_url())))?;
+        answer.body =
+            response.bytes().await.map_err(|error| StripeFailure::BrokenOff(chain(&error.without_url())))?;
         Ok(answer)
     }
 }
 
 impl Answer {
     fn of(status: u16, headers: &HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
+        let text =
+            |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
         let flag = |name: &str| text(name).and_then(|value| value.parse().ok());
         Self {
             status,

@@ -28,9 +28,9 @@ pub(crate) fn whole(text: &str) -> Option<u128> {
     if all.iter().skip(kept).any(|digit| *digit != b'0') {
         return None;
     }
-    all.iter().take(kept).try_fold(0_u128, |sum, digit| {
-        sum.checked_mul(10)?.checked_add(u128::from(digit.checked_sub(b'0')?))
-    })
+    all.iter()
+        .take(kept)
+        .try_fold(0_u128, |sum, digit| sum.checked_mul(10)?.checked_add(u128::from(digit.checked_sub(b'0')?)))
 }
 
 #[cfg(test)]

@@ -191,7 +191,8 @@ macro_rules! listed {
 listed!(MeterObject, SummaryObject, SubscriptionObject, ItemObject, InvoiceObject, LineObject);
 
 fn seconds(value: i64) -> Result<Timestamp, PaymentError> {
-    Timestamp::from_unix_seconds(value).ok_or_else(|| PaymentError::Unknown { why: format!("{value} is no time") })
+    Timestamp::from_unix_seconds(value)
+        .ok_or_else(|| PaymentError::Unknown { why: format!("{value} is no time") })
 }
 
 /// Test and live never mix: an object of the other mode is an error, whatever it says.

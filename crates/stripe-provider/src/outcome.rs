@@ -37,12 +37,19 @@ impl ErrorObject {
     /// Version 1 has no code for it: the text is all there is. The code is version 2's.
     fn says_already_exists(&self) -> bool {
         self.code.as_deref() == Some("duplicate_meter_event")
-            || self.message.as_deref().is_some_and(|message| message.starts_with("An event already exists with identifier"))
+            || self
+                .message
+                .as_deref()
+                .is_some_and(|message| message.starts_with("An event already exists with identifier"))
     }
 }
 
 /// What is known of a meter event after one attempt.
-pub(crate) fn of_send(identifier: &str, livemode: bool, result: Result<Answer, StripeFailure>) -> SendOutcome {
+pub(crate) fn of_send(
+    identifier: &str,
+    livemode: bool,
+    result: Result<Answer, StripeFailure>,
+) -> SendOutcome {
     let answer = match result {
         Ok(answer) => answer,
         Err(failure @ StripeFailure::NotConnected(_)) => {
@@ -81,7 +88,10 @@ pub(crate) fn of_send(identifier: &str, livemode: bool, result: Result<Answer, S
 }
 
 /// The object of any other call.
-pub(crate) fn of_call<T: DeserializeOwned>(what: &str, result: Result<Answer, StripeFailure>) -> Result<T, PaymentError> {
+pub(crate) fn of_call<T: DeserializeOwned>(
+    what: &str,
+    result: Result<Answer, StripeFailure>,
+) -> Result<T, PaymentError> {
     let answer = match result {
         Ok(answer) => answer,
         Err(failure) => return Err(PaymentError::Unknown { why: failure.to_string() }),
@@ -96,9 +106,13 @@ pub(crate) fn of_call<T: DeserializeOwned>(what: &str, result: Result<Answer, St
     let message = error.message();
     match answer.status {
         // The id exists under the other mode's key.
-        _ if message.contains("a similar object exists in") => Err(PaymentError::OtherAccount { what: what.to_owned() }),
+        _ if message.contains("a similar object exists in") => {
+            Err(PaymentError::OtherAccount { what: what.to_owned() })
+        }
         404 => Err(PaymentError::NotFound { what: what.to_owned() }),
-        400 if error.code.as_deref() == Some("resource_missing") => Err(PaymentError::NotFound { what: what.to_owned() }),
+        400 if error.code.as_deref() == Some("resource_missing") => {
+            Err(PaymentError::NotFound { what: what.to_owned() })
+        }
         429 => Err(PaymentError::RateLimited { after: answer.retry_after }),
         status if status >= 500 || status == 409 => {
             Err(PaymentError::Unknown { why: format!("{}: {message}", error.code()) })
@@ -141,7 +155,11 @@ mod tests {
             (200, r#"{"identifier":"cm1_a","livemode":true}"#.to_owned(), "unknown"),
             (200, "<html></html>".to_owned(), "unknown"),
             (400, error(request, "", "An event already exists with identifier cm1_a."), "exists"),
-            (400, error("idempotency_error", "", "Keys for idempotent requests can only be used …"), "unknown"),
+            (
+                400,
+                error("idempotency_error", "", "Keys for idempotent requests can only be used …"),
+                "unknown",
+            ),
             (400, error(request, "", "No active meter found for event name \\\"x\\\"."), "refused"),
             (400, error(request, "resource_missing", "No such customer: 'cus_1'"), "refused"),
             (401, error(request, "", "Invalid API Key provided"), "not taken"),
@@ -174,10 +192,13 @@ mod tests {
 
     #[test]
     fn a_limiter_says_how_long() {
-        let mut limited = answer(429, r#"{"error":{"type":"invalid_request_error","code":"rate_limit","message":"slow"}}"#);
+        let mut limited =
+            answer(429, r#"{"error":{"type":"invalid_request_error","code":"rate_limit","message":"slow"}}"#);
         limited.limit_reason = Some("global-rate".into());
         limited.retry_after = Some(Duration::from_secs(2));
-        let SendOutcome::NotTaken { why, after } = of_send("cm1_a", false, Ok(limited)) else { panic!("taken") };
+        let SendOutcome::NotTaken { why, after } = of_send("cm1_a", false, Ok(limited)) else {
+            panic!("taken")
+        };
         assert_eq!((why.as_str(), after), ("global-rate", Some(Duration::from_secs(2))));
     }
 

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stripe_billing::billing_meter::{
     CreateBillingMeter, CreateBillingMeterCustomerMapping, CreateBillingMeterCustomerMappingType,
-    CreateBillingMeterDefaultAggregation, CreateBillingMeterDefaultAggregationFormula, CreateBillingMeterValueSettings,
-    ListBillingMeter,
+    CreateBillingMeterDefaultAggregation, CreateBillingMeterDefaultAggregationFormula,
+    CreateBillingMeterValueSettings, ListBillingMeter,
 };
 use stripe_billing::billing_meter_event::CreateBillingMeterEvent;
 use stripe_billing::billing_meter_event_summary::ListIdBillingMeterEventSummary;
@@ -26,8 +26,8 @@ use usage::Timestamp;
 use crate::client::{StripeClient, StripeOptions};
 use crate::decimal::whole;
 use crate::objects::{
-    AccountObject, CustomerObject, InvoiceObject, ItemObject, LineObject, List, Listed, MeterObject, PriceObject,
-    SubscriptionObject, SummaryObject,
+    AccountObject, CustomerObject, InvoiceObject, ItemObject, LineObject, List, Listed, MeterObject,
+    PriceObject, SubscriptionObject, SummaryObject,
 };
 use crate::outcome::{of_call, of_send};
 
@@ -50,7 +50,8 @@ impl StripeProvider {
     /// Asks whose key it is. A key that says no mode is refused: what it would bill cannot be known.
     pub async fn connect(options: StripeOptions) -> Result<Self, PaymentError> {
         let livemode = mode_of(&options.secret_key)?;
-        let client = StripeClient::new(&options).map_err(|failure| PaymentError::Unknown { why: failure.to_string() })?;
+        let client = StripeClient::new(&options)
+            .map_err(|failure| PaymentError::Unknown { why: failure.to_string() })?;
         let account: AccountObject = read(&client, "the account", || get("/account")).await?;
         let events_per_second = options.events_per_second.unwrap_or(if livemode { 500 } else { 20 }).max(1);
         Ok(Self { client, account: PaymentAccount { id: account.id, livemode, events_per_second } })
@@ -136,7 +137,8 @@ fn get(path: &str) -> RequestBuilder {
 
 /// Ids go into paths: one that would leave its place in the path is not Stripe's.
 fn segment(id: &str) -> Result<&str, PaymentError> {
-    let plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    let plain =
+        !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     if plain { Ok(id) } else { Err(PaymentError::NotFound { what: format!("{id:?}") }) }
 }
 
@@ -173,7 +175,8 @@ impl PaymentProvider for StripeProvider {
     async fn customer_create(&self, customer: &NewCustomer) -> Result<PaymentCustomer, PaymentError> {
         let form = CustomerForm { name: &customer.name, metadata: &customer.metadata };
         let request = RequestBuilder::new(StripeMethod::Post, "/customers").form(&form);
-        let made: CustomerObject = self.write("the new customer", request, Some(&customer.idempotency_key)).await?;
+        let made: CustomerObject =
+            self.write("the new customer", request, Some(&customer.idempotency_key)).await?;
         made.into_domain(self.livemode())
     }
 
@@ -200,7 +203,8 @@ impl PaymentProvider for StripeProvider {
             CreateBillingMeterCustomerMappingType::ById,
         ))
         .value_settings(CreateBillingMeterValueSettings::new(VALUE_KEY));
-        let made: MeterObject = self.write("the new meter", request.build(), Some(&meter.idempotency_key)).await?;
+        let made: MeterObject =
+            self.write("the new meter", request.build(), Some(&meter.idempotency_key)).await?;
         made.into_domain(self.livemode())
     }
 
@@ -252,7 +256,8 @@ impl PaymentProvider for StripeProvider {
 
     async fn subscription_items(&self, customer: &str) -> Result<Vec<SubscriptionItem>, PaymentError> {
         let page = |after: Option<&str>| {
-            let list = ListSubscription::new().customer(customer).status(ListSubscriptionStatus::All).limit(PAGE);
+            let list =
+                ListSubscription::new().customer(customer).status(ListSubscriptionStatus::All).limit(PAGE);
             match after {
                 Some(after) => list.starting_after(after).build(),
                 None => list.build(),

@@ -175,7 +175,8 @@ impl Payments {
             }
             hour = hour.next();
         }
-        Ok(Err("minutes_exhausted"))
+        // A minute is never later than now: the next hours of the period bring more.
+        Ok(Err(if until < period.end { "no_minute_yet" } else { "minutes_exhausted" }))
     }
 
     async fn place_in(

@@ -136,9 +136,7 @@ impl Payments {
         status.planned += self.plan(held, board, retry_refused).await?;
         let mut work = self.work(board, State::Planned).await?;
         work.extend(self.work(board, State::Unknown).await?);
-        work.sort_by(|one, other| {
-            (one.created_at, &one.placement_id).cmp(&(other.created_at, &other.placement_id))
-        });
+        work.sort_by_key(|row| (row.created_at, row.piece_start, row.revision, row.part, row.n));
         let sent: Sent = self.send_all(held, work).await?;
         status.delivered += sent.delivered;
         status.unknown += sent.unknown;

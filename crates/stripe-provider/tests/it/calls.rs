@@ -48,8 +48,14 @@ async fn an_event_is_taken_once_and_its_minute_says_so_exactly() {
 
     let first = provider.meter_event_send(&event(&customer, value, "cm1_a", 1)).await;
     assert!(matches!(first, SendOutcome::Delivered { request: Some(_) }), "{first:?}");
-    assert_eq!(provider.meter_event_send(&event(&customer, value, "cm1_a", 2)).await, SendOutcome::AlreadyExists);
-    assert_eq!(provider.meter_summary(&meter, &customer, at(START), at(START + 60)).await.unwrap(), u128::from(value));
+    assert_eq!(
+        provider.meter_event_send(&event(&customer, value, "cm1_a", 2)).await,
+        SendOutcome::AlreadyExists
+    );
+    assert_eq!(
+        provider.meter_summary(&meter, &customer, at(START), at(START + 60)).await.unwrap(),
+        u128::from(value)
+    );
     assert_eq!(provider.meter_summary(&meter, &customer, at(START + 60), at(START + 120)).await.unwrap(), 0);
 
     let call = &stripe.sends().await[0];
@@ -88,7 +94,8 @@ async fn each_fault_of_a_send_has_its_own_outcome() {
 async fn no_answer_at_all_is_not_taken() {
     let stripe = Stripe::start().await;
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let options = StripeOptions { api_base: format!("http://{}", closed.local_addr().unwrap()), ..stripe.options() };
+    let options =
+        StripeOptions { api_base: format!("http://{}", closed.local_addr().unwrap()), ..stripe.options() };
     drop(closed);
     let client = stripe_provider::StripeClient::new(&options).unwrap();
     let request = stripe_client_core::RequestBuilder::new(stripe_client_core::StripeMethod::Get, "/account");
@@ -115,7 +122,11 @@ async fn meters_customers_and_prices_are_found_and_made() {
     assert_eq!(meters.len(), 2);
     assert!(meters.iter().all(|meter| meter.sums_raw == (meter.event_name == "tokens")));
 
-    let new = NewCustomer { name: "Acme".into(), metadata: BTreeMap::new(), idempotency_key: "customer/acme".into() };
+    let new = NewCustomer {
+        name: "Acme".into(),
+        metadata: BTreeMap::new(),
+        idempotency_key: "customer/acme".into(),
+    };
     let customer = provider.customer_create(&new).await.unwrap();
     assert_eq!(provider.customer_create(&new).await.unwrap().id, customer.id, "the key makes one customer");
     assert!(provider.customer_get(&customer.id).await.unwrap().is_some());
@@ -160,7 +171,10 @@ async fn a_period_and_its_draft_invoice_are_read_and_taken_into_our_hands() {
     let items = provider.subscription_items(&customer).await.unwrap();
     assert_eq!(items.len(), 1);
     let item = &items[0];
-    assert_eq!((&item.subscription, &item.meter, &item.price, item.live), (&subscription, &meter, &price, true));
+    assert_eq!(
+        (&item.subscription, &item.meter, &item.price, item.live),
+        (&subscription, &meter, &price, true)
+    );
     assert_eq!((item.period_start, item.period_end), (at(START), at(START + DAY)));
 
     let sent = provider.meter_event_send(&event(&customer, 900, "cm1_a", 1)).await;
@@ -169,18 +183,28 @@ async fn a_period_and_its_draft_invoice_are_read_and_taken_into_our_hands() {
     let drafts = provider.invoice_drafts().await.unwrap();
     assert_eq!(drafts.len(), 1, "{drafts:?}");
     let draft = &drafts[0];
-    assert_eq!((&draft.customer, draft.subscription.as_ref(), draft.auto_advance), (&customer, Some(&subscription), true));
+    assert_eq!(
+        (&draft.customer, draft.subscription.as_ref(), draft.auto_advance),
+        (&customer, Some(&subscription), true)
+    );
     assert_eq!(draft.automatically_finalizes_at, Some(at(START + DAY + 3_600)));
 
     assert!(!provider.invoice_auto_advance_off(&draft.id).await.unwrap().auto_advance);
     stripe.set_now(START + DAY + 7_200);
-    assert_eq!(provider.invoice_get(&draft.id).await.unwrap().status, InvoiceStatus::Draft, "only we finalise");
+    assert_eq!(
+        provider.invoice_get(&draft.id).await.unwrap().status,
+        InvoiceStatus::Draft,
+        "only we finalise"
+    );
     let root = BTreeMap::from([("contextmeter_root".to_owned(), "ab".to_owned())]);
     assert_eq!(provider.invoice_metadata_set(&draft.id, &root).await.unwrap().metadata, root);
     assert_eq!(provider.invoice_finalize(&draft.id).await.unwrap().status, InvoiceStatus::Final);
     let lines = provider.invoice_lines(&draft.id).await.unwrap();
     assert_eq!(lines.len(), 1);
-    assert_eq!((lines[0].quantity, lines[0].item.as_ref(), lines[0].price.as_ref()), (Some(900), Some(&item.item), Some(&price)));
+    assert_eq!(
+        (lines[0].quantity, lines[0].item.as_ref(), lines[0].price.as_ref()),
+        (Some(900), Some(&item.item), Some(&price))
+    );
     assert_eq!((lines[0].period_start, lines[0].period_end), (at(START), at(START + DAY)));
     assert!(provider.invoice_drafts().await.unwrap().is_empty());
 }

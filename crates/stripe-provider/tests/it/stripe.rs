@@ -21,7 +21,8 @@ pub(crate) struct Stripe {
 impl Stripe {
     pub(crate) async fn start() -> Self {
         let sandbox = Sandbox::new(SandboxOptions { start: Some(START), ..SandboxOptions::default() });
-        let server = stripe_sandbox::serve(sandbox.clone(), SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
+        let server =
+            stripe_sandbox::serve(sandbox.clone(), SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
         let base = format!("http://{}", server.local_addr());
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -29,7 +30,11 @@ impl Stripe {
     }
 
     pub(crate) fn options(&self) -> StripeOptions {
-        StripeOptions { api_base: self.base.clone(), events_per_second: Some(10_000), ..StripeOptions::new(KEY) }
+        StripeOptions {
+            api_base: self.base.clone(),
+            events_per_second: Some(10_000),
+            ..StripeOptions::new(KEY)
+        }
     }
 
     pub(crate) async fn provider(&self) -> StripeProvider {
@@ -59,8 +64,13 @@ impl Stripe {
     }
 
     async fn control(&self, path: &str, body: &Value) -> Value {
-        let answer =
-            self.http.post(format!("{}/_sandbox{path}", self.base)).body(body.to_string()).send().await.unwrap();
+        let answer = self
+            .http
+            .post(format!("{}/_sandbox{path}", self.base))
+            .body(body.to_string())
+            .send()
+            .await
+            .unwrap();
         assert!(answer.status().is_success(), "{path} {body}");
         serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
     }
@@ -112,7 +122,8 @@ impl Stripe {
 
     /// A tenth of a cent a token, metered, by the day.
     pub(crate) async fn price(&self, meter: &str) -> String {
-        let product = self.post("/v1/products", &[("name", "Context")]).await["id"].as_str().unwrap().to_owned();
+        let product =
+            self.post("/v1/products", &[("name", "Context")]).await["id"].as_str().unwrap().to_owned();
         let form = [
             ("currency", "usd"),
             ("product", &product),

@@ -1,0 +1,5 @@
+//! Billing through the sandbox: from a statement to a final invoice, judged by what the sandbox saw.
+
+mod evidence;
+mod invoices;
+mod sync;
