@@ -282,6 +282,10 @@ impl Payments {
 
     /// The final lines against what was placed.
     async fn after_final(&self, held: &Held, mut row: InvoiceRow, bill: Bill) -> Result<Step, PaymentsError> {
+        // Somebody else finalised it before its periods were closed: close them now, so that nothing more is placed there.
+        if row.closed_at.is_none() {
+            self.close(held, &mut row, &bill.periods).await?;
+        }
         let mut expected: BTreeMap<String, u128> = BTreeMap::new();
         for period in &bill.periods {
             let sum = self.billed_by(&row, period).await?;
@@ -290,10 +294,6 @@ impl Payments {
         }
         let found = compare(&expected, &bill.billed).ok_or(PaymentsError::Number("sum of an invoice"))?;
         let now = self.ledger().now().await?;
-        // Somebody else finalised it before its periods were closed: close them now, so that nothing more is placed there.
-        if row.closed_at.is_none() {
-            self.close(held, &mut row, &bill.periods).await?;
-        }
         row.state = "finalized".to_owned();
         row.reason = match found.verdict {
             Verdict::Shortfall | Verdict::Excess => Some("final_lines_differ".to_owned()),

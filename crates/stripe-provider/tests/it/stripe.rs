@@ -79,6 +79,11 @@ impl Stripe {
         self.control("/faults", &fault).await;
     }
 
+    pub(crate) async fn clear_faults(&self) {
+        let answer = self.http.delete(format!("{}/_sandbox/faults", self.base)).send().await.unwrap();
+        assert!(answer.status().is_success());
+    }
+
     /// The next call that sends usage meets this.
     pub(crate) async fn fault_on_send(&self, kind: &str) {
         self.fault(json!({ "route": "POST /v1/billing/meter_events", "kind": kind })).await;
