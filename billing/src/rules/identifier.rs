@@ -3,13 +3,13 @@
 use usage::{CustomerId, Encoder, MeterId, PlatformId, Timestamp};
 
 /// The most that 15 digits hold: the payment service refuses longer numbers, which a float could not hold exactly.
-pub const AMOUNT_MAX: u64 = 999_999_999_999_999;
+pub(crate) const AMOUNT_MAX: u64 = 999_999_999_999_999;
 /// An hour's own minutes bound the parts of its statements.
-pub const PARTS_MAX: usize = 20;
+pub(crate) const PARTS_MAX: usize = 20;
 
 /// What makes a placement itself. The amount is not of it: a sent revision never changes its amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlacementKey<'a> {
+pub(crate) struct PlacementKey<'a> {
     pub account: &'a str,
     pub platform: &'a PlatformId,
     pub customer: &'a CustomerId,
@@ -38,14 +38,14 @@ impl PlacementKey<'_> {
     }
 
     /// The identifier of the event: the payment service takes one event of it.
-    pub fn identifier(&self) -> String {
+    pub(crate) fn identifier(&self) -> String {
         let hash = self.hash();
         let (kept, _) = hash.split_at(20);
         format!("cm1_{}", hex::encode(kept))
     }
 
     /// Ours. A ledger that is restored and replayed makes the same ones again.
-    pub fn placement_id(&self) -> String {
+    pub(crate) fn placement_id(&self) -> String {
         let hash = self.hash();
         let (kept, _) = hash.split_at(16);
         format!("plc_{}", hex::encode(kept))
@@ -53,17 +53,17 @@ impl PlacementKey<'_> {
 }
 
 /// A key for one attempt: a failure that the service keeps under it must not meet the next attempt.
-pub fn attempt_key(identifier: &str, attempt: u32) -> String {
+pub(crate) fn attempt_key(identifier: &str, attempt: u32) -> String {
     format!("{identifier}/{attempt}")
 }
 
 /// The sum needs more parts than its piece has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the sum {0} needs more than {PARTS_MAX} parts")]
-pub struct TooManyParts(pub u128);
+pub(crate) struct TooManyParts(pub u128);
 
 /// Amounts of at most 15 digits that add up to the sum. Nothing is sent of zero.
-pub fn parts(sum: u128) -> Result<Vec<u64>, TooManyParts> {
+pub(crate) fn parts(sum: u128) -> Result<Vec<u64>, TooManyParts> {
     let mut left = sum;
     let mut parts = Vec::new();
     while left > 0 {

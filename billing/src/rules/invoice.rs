@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A line, as far as its quantity goes.
 #[derive(Clone, Debug)]
-pub struct BilledLine {
+pub(crate) struct BilledLine {
     pub item: String,
     pub price: String,
     /// None where the service's number is not whole.
@@ -14,7 +14,7 @@ pub struct BilledLine {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Matched,
     /// Less is billed than was placed.
     Shortfall,
@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Matched => "matched",
             Self::Shortfall => "shortfall",
@@ -36,7 +36,7 @@ impl Verdict {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     pub verdict: Verdict,
     pub expected: u128,
     pub billed: u128,
@@ -44,7 +44,7 @@ pub struct Comparison {
 
 /// Compares item by item, so that one item's excess never hides another's shortfall; tiers split an item over several lines.
 /// The worst found is the verdict. None is a sum beyond 128 bits.
-pub fn compare(expected: &BTreeMap<String, u128>, lines: &[BilledLine]) -> Option<Comparison> {
+pub(crate) fn compare(expected: &BTreeMap<String, u128>, lines: &[BilledLine]) -> Option<Comparison> {
     let mut billed: BTreeMap<&str, Option<u128>> = BTreeMap::new();
     for line in lines.iter().filter(|line| expected.contains_key(&line.item)) {
         let sum = billed.entry(&line.item).or_insert(Some(0));
@@ -87,7 +87,7 @@ fn worse(one: Verdict, other: Verdict) -> Verdict {
 }
 
 /// Items that are billed at more than one price: the price was changed inside the period.
-pub fn repriced(lines: &[BilledLine]) -> BTreeSet<String> {
+pub(crate) fn repriced(lines: &[BilledLine]) -> BTreeSet<String> {
     let mut prices: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for line in lines {
         prices.entry(&line.item).or_default().insert(&line.price);

@@ -8,18 +8,18 @@ use std::collections::BTreeSet;
 
 use usage::Timestamp;
 
-pub const MINUTE_US: i64 = 60_000_000;
+pub(crate) const MINUTE_US: i64 = 60_000_000;
 const SECOND_US: i64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Zone {
+pub(crate) enum Zone {
     Own,
     Carried,
 }
 
 /// Where a placement's usage is said to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub(crate) struct Place {
     /// The start of the minute that answers for it.
     pub minute: Timestamp,
     /// The time that the event carries: inside the minute and inside the piece.
@@ -29,7 +29,7 @@ pub struct Place {
 }
 
 /// The first minute of the zone that nobody has, not later than now.
-pub fn allocate(
+pub(crate) fn allocate(
     piece_start: Timestamp,
     piece_end: Timestamp,
     zone: Zone,
@@ -61,12 +61,12 @@ fn boundary(piece_start: Timestamp, piece_end: Timestamp, now: Timestamp) -> Opt
     (at < piece_end && at <= now).then_some(Place { minute, at, shared: true })
 }
 
-pub fn floor_minute(at: Timestamp) -> Timestamp {
+pub(crate) fn floor_minute(at: Timestamp) -> Timestamp {
     Timestamp::from_micros(at.as_micros() - at.as_micros().rem_euclid(MINUTE_US))
 }
 
 /// The end of a minute.
-pub fn minute_end(minute: Timestamp) -> Timestamp {
+pub(crate) fn minute_end(minute: Timestamp) -> Timestamp {
     Timestamp::from_micros(minute.as_micros().saturating_add(MINUTE_US))
 }
 

@@ -7,7 +7,7 @@ const BACK_US: i64 = 34 * 86_400_000_000;
 
 /// A period of one subscription item, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BillPeriod {
+pub(crate) struct BillPeriod {
     pub start: Timestamp,
     pub end: Timestamp,
     /// Its placements are fixed: nothing is added.
@@ -15,7 +15,7 @@ pub struct BillPeriod {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Billable {
+pub(crate) enum Billable {
     Own(BillPeriod),
     /// Marked: its own period can no longer be billed.
     Carried(BillPeriod),
@@ -26,7 +26,7 @@ pub enum Billable {
 }
 
 /// A piece is cut at the boundaries of periods, so its start says which one it is in.
-pub fn bill_period(
+pub(crate) fn bill_period(
     piece_start: Timestamp,
     piece_end: Timestamp,
     periods: &[BillPeriod],

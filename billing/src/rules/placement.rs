@@ -4,14 +4,14 @@ use usage::Timestamp;
 
 const HOUR_US: i64 = 3_600_000_000;
 /// The service keeps identifiers for at least 24 hours; within this, the same again cannot count twice.
-pub const RESEND_WITHIN_US: i64 = 20 * HOUR_US;
+pub(crate) const RESEND_WITHIN_US: i64 = 20 * HOUR_US;
 /// A sum may lag behind what was taken.
-pub const EVIDENCE_AFTER_US: i64 = HOUR_US;
+pub(crate) const EVIDENCE_AFTER_US: i64 = HOUR_US;
 /// Two readings closer than this are one.
-pub const READS_APART_US: i64 = 60_000_000;
+pub(crate) const READS_APART_US: i64 = 60_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum State {
+pub(crate) enum State {
     /// Written down, never tried.
     Planned,
     /// The attempt is written down; what follows may be cut off at any instant.
@@ -29,7 +29,7 @@ pub enum State {
 }
 
 impl State {
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Planned,
         Self::Sending,
         Self::Delivered,
@@ -40,7 +40,7 @@ impl State {
         Self::Unsendable,
     ];
 
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Planned => "planned",
             Self::Sending => "sending",
@@ -53,12 +53,12 @@ impl State {
         }
     }
 
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
     /// At most one live placement of a part is in the world: the next is made only of a dead one.
-    pub fn is_live(self) -> bool {
+    pub(crate) fn is_live(self) -> bool {
         match self {
             Self::Planned | Self::Sending | Self::Delivered | Self::Unknown | Self::IdentifierMismatch => {
                 true
@@ -70,7 +70,7 @@ impl State {
 
 /// What a placement's minute holds, against what it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub(crate) enum Reading {
     /// Only what was there before this placement.
     Without,
     With,
@@ -79,7 +79,7 @@ pub enum Reading {
 
 impl Reading {
     /// `before` is what the minute held when the placement was made: zero, unless the minute is shared.
-    pub fn of(seen: u128, before: u128, amount: u64) -> Self {
+    pub(crate) fn of(seen: u128, before: u128, amount: u64) -> Self {
         if seen == before {
             Self::Without
         } else if before.checked_add(u128::from(amount)) == Some(seen) {
@@ -91,7 +91,7 @@ impl Reading {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// About to send: written down before the bytes leave.
     Attempt,
     Taken,
@@ -116,13 +116,13 @@ pub enum Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{event:?} cannot happen to a placement that is {}", state.as_str())]
-pub struct Impossible {
+pub(crate) struct Impossible {
     pub state: State,
     pub event: Event,
 }
 
 /// The whole machine.
-pub fn step(state: State, event: Event) -> Result<State, Impossible> {
+pub(crate) fn step(state: State, event: Event) -> Result<State, Impossible> {
     let next = match (state, event) {
         (State::Planned | State::Unknown, Event::Attempt) => State::Sending,
         (State::Planned, Event::PeriodClosed) => State::Unsendable,
@@ -153,13 +153,13 @@ pub fn step(state: State, event: Event) -> Result<State, Impossible> {
 
 /// What an unknown outcome asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resolution {
+pub(crate) enum Resolution {
     SendAgain,
     ReadTheMinute,
 }
 
 /// The same again is safe while the service still knows the identifier. Where it said that it has it, sending again would tell nothing new.
-pub fn resolution(first_attempt: Timestamp, exists: bool, now: Timestamp) -> Resolution {
+pub(crate) fn resolution(first_attempt: Timestamp, exists: bool, now: Timestamp) -> Resolution {
     if !exists && now.micros_since(first_attempt) < i128::from(RESEND_WITHIN_US) {
         Resolution::SendAgain
     } else {
@@ -168,7 +168,7 @@ pub fn resolution(first_attempt: Timestamp, exists: bool, now: Timestamp) -> Res
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
+pub(crate) enum Absence {
     /// The sum may still lag.
     TooEarly,
     /// Noted; a second reading decides.
@@ -177,7 +177,7 @@ pub enum Absence {
 }
 
 /// Absent only after two equal readings, both an hour after the last attempt.
-pub fn absence(last_attempt: Timestamp, first_without: Option<Timestamp>, now: Timestamp) -> Absence {
+pub(crate) fn absence(last_attempt: Timestamp, first_without: Option<Timestamp>, now: Timestamp) -> Absence {
     if now.micros_since(last_attempt) < i128::from(EVIDENCE_AFTER_US) {
         return Absence::TooEarly;
     }

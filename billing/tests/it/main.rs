@@ -1,0 +1,4 @@
+//! Billing over a real ledger.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod payments;
