@@ -44,8 +44,8 @@ pub(crate) fn bill_period(
     let later = periods
         .iter()
         .filter(|period| !period.closed && period.start <= now && fresh(period.end))
-        // The usage itself when it is too old for its own period, else what follows it.
-        .filter(|period| period.start >= piece_end || own == Some(*period))
+        // Its own when it is too old for its own minutes; one that it overlaps, sealed before that period was known; else what follows.
+        .filter(|period| period.end > piece_start)
         .min_by_key(|period| period.start);
     match later {
         Some(period) => Billable::Carried(period.clone()),
@@ -70,6 +70,19 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_over_a_boundary_is_carried_into_what_it_overlaps() {
+        let (half, quarter) = (Timestamp::from_micros(DAY * 10 + DAY / 2), day(11));
+        let began = BillPeriod { start: half, end: day(40), closed: false };
+        let found = bill_period(day(10), quarter, std::slice::from_ref(&began), true, day(12));
+        assert_eq!(found, Billable::Carried(began.clone()));
+        let ended = BillPeriod { start: day(0), end: half, closed: true };
+        assert_eq!(
+            bill_period(day(10), quarter, &[ended, began.clone()], true, day(12)),
+            Billable::Carried(began)
+        );
+    }
+
+    #[test]
     fn usage_is_billed_in_its_own_period_or_marked_in_the_next_or_waits() {
         let (first, second) = (period(0, 30, false), period(30, 60, false));
         let closed = period(0, 30, true);
@@ -85,6 +98,22 @@ mod tests {
             ),
             ("late", 10, vec![closed.clone(), second.clone()], true, 31, Billable::Carried(second.clone())),
             ("before the first", -2, vec![first.clone()], true, 11, Billable::Carried(first.clone())),
+            (
+                "in none, before an open one",
+                25,
+                vec![period(26, 60, false)],
+                true,
+                31,
+                Billable::Carried(period(26, 60, false)),
+            ),
+            (
+                "after the last",
+                31,
+                vec![first.clone()],
+                false,
+                33,
+                Billable::Unbillable("subscription_ended"),
+            ),
             (
                 "closed, the next is not read yet",
                 10,

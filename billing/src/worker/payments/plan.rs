@@ -37,12 +37,13 @@ struct Target<'a> {
 }
 
 impl Payments {
-    /// Makes the placements that a statement lacks, or notes why not.
+    /// Makes the placements that a statement lacks, or notes why not. `former` is the reason that is noted already.
     pub(super) async fn plan_statement(
         &self,
         held: &Held,
         board: &Board,
         statement: &BilledStatement,
+        former: Option<&str>,
         retry_refused: bool,
     ) -> Result<Planned, PaymentsError> {
         let existing =
@@ -61,6 +62,12 @@ impl Payments {
             }
             Err(reason) => Planned::Waits(reason),
         };
+        match planned {
+            Planned::Waits(reason) if former == Some(reason) => return Ok(planned),
+            // Nothing was placed and nothing waited, as after a crash between a page and its cursor, or for no usage.
+            Planned::Nothing if former.is_none() => return Ok(planned),
+            _ => {}
+        }
         let mut tx = self.ledger().write().await?;
         tx.check_fence(&held.lease().await?).await?;
         match planned {

@@ -67,6 +67,7 @@ impl Payments {
             .customers
             .values()
             .map(|customer| async move {
+                self.0.pace.turn().await;
                 // The ledger's clock, before the question: every boundary before this instant is in the answer.
                 let read_at = self.ledger().now().await?;
                 let stripe_customer = customer.stripe_customer.as_deref().unwrap_or_default();

@@ -171,7 +171,7 @@ impl Payments {
         for state in dead {
             for row in self.ledger().placement_dead_ends(platform, state.as_str(), PAGE).await? {
                 if let Some(statement) = self.statements().get(platform, &row.statement_id).await? {
-                    placed += self.plan_one(held, board, &statement, retry_refused).await?;
+                    placed += self.plan_one(held, board, &statement, None, retry_refused).await?;
                 }
             }
         }
@@ -182,7 +182,8 @@ impl Payments {
             after.clone_from(&last.statement_id);
             for wait in &waits {
                 if let Some(statement) = self.statements().get(platform, &wait.statement_id).await? {
-                    placed += self.plan_one(held, board, &statement, retry_refused).await?;
+                    placed +=
+                        self.plan_one(held, board, &statement, Some(&wait.reason), retry_refused).await?;
                 }
             }
             if waits.len() < PAGE_LEN {
@@ -194,7 +195,7 @@ impl Payments {
             let statements = self.statements().log(platform, cursor, PAGE).await?;
             let Some(last) = statements.last().map(|last| last.log_index) else { break };
             for statement in &statements {
-                placed += self.plan_one(held, board, statement, retry_refused).await?;
+                placed += self.plan_one(held, board, statement, None, retry_refused).await?;
             }
             // After the last of them: what a crash repeats finds its placements already there.
             let mut tx = self.ledger().write().await?;
@@ -210,9 +211,10 @@ impl Payments {
         held: &Held,
         board: &Board,
         statement: &BilledStatement,
+        former: Option<&str>,
         retry_refused: bool,
     ) -> Result<u64, PaymentsError> {
-        Ok(match self.plan_statement(held, board, statement, retry_refused).await? {
+        Ok(match self.plan_statement(held, board, statement, former, retry_refused).await? {
             Planned::Placed(count) => count,
             Planned::Nothing | Planned::Waits(_) => 0,
         })
