@@ -120,18 +120,18 @@ impl Payments {
             Err(reason) => return Ok(Err(reason)),
         };
         let now = self.ledger().now().await?;
-        let (period, carried) = match self.period_of(statement, now).await? {
+        let bill = match self.period_of(statement, now).await? {
             Ok(found) => found,
             Err(reason) => return Ok(Err(reason)),
         };
         let mut taken = BTreeSet::new();
         let mut rows = Vec::new();
         for (part, amount, n) in lacking {
-            let place = match self.place(&target, statement, &period, carried, &mut taken, now).await? {
+            let place = match self.place(&target, statement, &bill, &mut taken, now).await? {
                 Ok(place) => place,
                 Err(reason) => return Ok(Err(reason)),
             };
-            rows.push(self.row(&target, statement, &period, carried, place, (part, amount, n), now));
+            rows.push(self.row(&target, statement, &bill, place, (part, amount, n), now));
         }
         Ok(Ok(rows))
     }
@@ -140,7 +140,7 @@ impl Payments {
         &self,
         statement: &BilledStatement,
         now: Timestamp,
-    ) -> Result<Result<(BillPeriod, bool), &'static str>, PaymentsError> {
+    ) -> Result<Result<Bill, &'static str>, PaymentsError> {
         let (platform, customer, meter) = (&statement.platform, &statement.customer, &statement.meter);
         let Some(view) = self.ledger().subscription_view(platform, customer, meter).await? else {
             return Ok(Err("subscription_unread"));
@@ -152,8 +152,8 @@ impl Payments {
         let periods: Vec<BillPeriod> = rows.iter().map(|row| bill_period_of(row, now)).collect();
         let live = view.state == SubscriptionState::Live;
         Ok(match bill_period(statement.piece_start, statement.piece_end, &periods, live, now) {
-            Billable::Own(period) => Ok((period, false)),
-            Billable::Carried(period) => Ok((period, true)),
+            Billable::Own(period) => Ok(Bill { period, carried: false }),
+            Billable::Carried(period) => Ok(Bill { period, carried: true }),
             Billable::Waits(reason) | Billable::Unbillable(reason) => Err(reason),
         })
     }
@@ -163,12 +163,11 @@ impl Payments {
         &self,
         target: &Target<'_>,
         statement: &BilledStatement,
-        period: &BillPeriod,
-        carried: bool,
+        Bill { period, carried }: &Bill,
         taken: &mut BTreeSet<Timestamp>,
         now: Timestamp,
     ) -> Result<Result<Taken, &'static str>, PaymentsError> {
-        if !carried {
+        if !*carried {
             let (start, end) = (statement.piece_start, statement.piece_end);
             return self.place_in(target, start, end, Zone::Own, taken, now).await;
         }
@@ -225,8 +224,7 @@ impl Payments {
         &self,
         target: &Target<'_>,
         statement: &BilledStatement,
-        period: &BillPeriod,
-        carried: bool,
+        Bill { period, carried }: &Bill,
         taken: Taken,
         (part, amount, n): (u32, u64, u32),
         now: Timestamp,
@@ -263,7 +261,7 @@ impl Payments {
             amount,
             bill_start: period.start,
             bill_end: period.end,
-            carried,
+            carried: *carried,
             minute: taken.place.minute,
             event_at: taken.place.at,
             slot: taken.slot,
@@ -285,6 +283,12 @@ impl Payments {
             updated_at: now,
         }
     }
+}
+
+/// The period that bills a statement. Carried: it is not the one that the piece lies in.
+struct Bill {
+    period: BillPeriod,
+    carried: bool,
 }
 
 #[derive(Clone, Copy)]

@@ -90,7 +90,7 @@ impl Payments {
             }
             all.extend(fixed);
         }
-        all.sort_by(|one, other| order(one).cmp(&order(other)));
+        all.sort_by_key(order);
         invoice.state = "closed".to_owned();
         invoice.closed_at = Some(now);
         invoice.expected = Some(total(&all)?);

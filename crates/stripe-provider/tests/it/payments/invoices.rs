@@ -38,7 +38,7 @@ async fn g8_a_draft_is_taken_first_and_finalised_with_the_root_when_all_agrees()
         assert_eq!((first.found.len(), reasons(&first)), (1, vec!["lateness"]), "{}: {first:?}", world.name);
         let draft = &first.found[0];
         assert_eq!(invoice(&world, draft).await["auto_advance"], json!(false), "{}", world.name);
-        assert_eq!(first.short_grace, [draft.clone()], "an hour of grace is short");
+        assert_eq!(first.short_grace, std::slice::from_ref(draft), "an hour of grace is short");
 
         world.set(DAY + 1_000);
         let second = guard(&world).await;
