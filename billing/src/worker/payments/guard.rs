@@ -239,9 +239,7 @@ impl Payments {
                 return Ok(Some(Step::Holds("ambiguous_subscription")));
             }
         }
-        if bill.periods.iter().any(|period| period.repriced_at.is_some())
-            || !repriced(&bill.billed).is_empty()
-        {
+        if !repriced(&bill.billed).is_empty() || self.repriced_inside(&bill.periods).await? {
             return Ok(Some(Step::Holds("repriced")));
         }
         if row.closed_at.is_none() {
@@ -264,6 +262,23 @@ impl Payments {
             }
         }
         Ok(None)
+    }
+
+    /// Whether an item had another price in a part of a period: that part may be on another line, or on an invoice item.
+    async fn repriced_inside(&self, periods: &[BillPeriodRow]) -> Result<bool, PaymentsError> {
+        for period in periods {
+            let all = self.ledger().bill_period_of_item(&period.platform, &period.item_id).await?;
+            let other = |row: &BillPeriodRow| {
+                row.meter == period.meter
+                    && row.start < period.end
+                    && period.start < row.end
+                    && (row.repriced_at.is_some() || row.price_id != period.price_id)
+            };
+            if all.iter().any(other) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn finalise(&self, held: &Held, row: &InvoiceRow) -> Result<(), PaymentsError> {

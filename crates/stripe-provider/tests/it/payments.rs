@@ -3,4 +3,5 @@
 mod campaign;
 mod evidence;
 mod invoices;
+mod periods;
 mod sync;

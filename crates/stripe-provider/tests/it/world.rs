@@ -117,17 +117,28 @@ impl World {
     pub(crate) async fn given_statement(
         &self,
         customer: &str,
-        hour_index: i64,
+        hour: i64,
         revision: u32,
         sum: u128,
     ) -> String {
-        let hour = hour(hour_index);
+        self.given_piece(customer, (hour * HOUR, (hour + 1) * HOUR), revision, sum).await
+    }
+
+    /// A committed statement over a piece of an hour, in seconds after the start of the period.
+    pub(crate) async fn given_piece(
+        &self,
+        customer: &str,
+        piece: (i64, i64),
+        revision: u32,
+        sum: u128,
+    ) -> String {
+        let piece = (at(START + piece.0), at(START + piece.1));
         let statement = Statement {
             platform: self.platform.clone(),
             customer: id(customer),
             meter: self.meter.clone(),
-            hour,
-            piece: (hour.start(), hour.end()),
+            hour: Hour::of(piece.0),
+            piece,
             revision,
             sum,
         };
