@@ -1,5 +1,7 @@
 //! What the payment service says of customers' subscriptions, and the periods that bill them.
 
+use std::collections::BTreeMap;
+
 use usage::{CustomerId, MeterId, PlatformId, Timestamp};
 
 use crate::{
@@ -152,6 +154,22 @@ impl Ledger {
             state: row.parsed("state", |text| SubscriptionState::parse(&text))?,
             periods,
         }))
+    }
+
+    /// When each customer and meter of a platform was last read.
+    pub async fn subscription_read_times(
+        &self,
+        platform: &PlatformId,
+    ) -> Result<BTreeMap<(CustomerId, MeterId), Timestamp>, LedgerError> {
+        const LIST: &str = include_str!("../../../sql/ledger/queries/subscriptions/list.sql");
+        let rows = self.rows("listing subscriptions", LIST, |s| s.text(platform.as_str()).done()).await?;
+        rows.iter()
+            .map(|row| {
+                let customer = row.parsed("customer_id", CustomerId::parse)?;
+                let meter = row.parsed("meter_id", MeterId::parse)?;
+                Ok(((customer, meter), row.time("read_at")?))
+            })
+            .collect()
     }
 
     /// Every period of a customer and meter that was ever read, by their start.

@@ -40,21 +40,55 @@ impl Payments {
         &self,
         only: Option<&PlatformId>,
     ) -> Result<SubscriptionsStatus, PaymentsError> {
+        self.subscriptions_where(only, None).await
+    }
+
+    /// Reads those customers of a platform that were not read at or after `at`: an hour that ends there can be sealed then.
+    pub async fn subscriptions_up_to(
+        &self,
+        platform: &PlatformId,
+        at: Timestamp,
+    ) -> Result<SubscriptionsStatus, PaymentsError> {
+        self.subscriptions_where(Some(platform), Some(at)).await
+    }
+
+    async fn subscriptions_where(
+        &self,
+        only: Option<&PlatformId>,
+        unless_read_at: Option<Timestamp>,
+    ) -> Result<SubscriptionsStatus, PaymentsError> {
         self.alone(async |held: &Held| {
             let mut status = SubscriptionsStatus::default();
-            let mut remote = None;
             for (platform, binding) in self.platforms(only).await? {
-                if binding == Binding::Bound {
-                    if remote.is_none() {
-                        remote = Some(self.remote_meters().await?);
-                    }
-                    let board = self.board(platform, &remote.clone().unwrap_or_default()).await?;
-                    self.subscriptions_read(held, &board, &mut status).await?;
+                if binding != Binding::Bound {
+                    continue;
                 }
+                // What the meters are at the payment service does not matter here, only which they are.
+                let mut board = self.board(platform, &BTreeMap::new()).await?;
+                if let Some(at) = unless_read_at {
+                    self.without_read(&mut board, at).await?;
+                }
+                self.subscriptions_read(held, &board, &mut status).await?;
             }
             Ok(status)
         })
         .await
+    }
+
+    async fn without_read(&self, board: &mut Board, at: Timestamp) -> Result<(), PaymentsError> {
+        let read = self.ledger().subscription_read_times(&board.platform.platform).await?;
+        let linked: Vec<MeterId> = board
+            .meters
+            .iter()
+            .filter(|(_, (row, _))| row.stripe_meter.is_some())
+            .map(|(id, _)| id.clone())
+            .collect();
+        board.customers.retain(|customer, _| {
+            linked
+                .iter()
+                .any(|meter| read.get(&(customer.clone(), meter.clone())).is_none_or(|read| *read < at))
+        });
+        Ok(())
     }
 
     pub(super) async fn subscriptions_read(

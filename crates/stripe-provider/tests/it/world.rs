@@ -52,18 +52,14 @@ impl World {
         World::over(test, clock).await
     }
 
-    /// On each database.
+    /// On each database, each with a clock of its own.
     pub(crate) async fn both() -> Vec<World> {
         let clock = ManualClock::new(at(START));
-        let mut worlds = Vec::new();
-        for test in ledger::testing::ledgers(Some(Arc::new(clock.clone()))).await.unwrap() {
-            worlds.push(World::over(test, clock.clone()).await);
-        }
-        worlds
+        let postgres = ledger::testing::postgres(Some(Arc::new(clock.clone()))).await.unwrap();
+        vec![World::new().await, World::over(postgres, clock).await]
     }
 
     async fn over(test: TestLedger, clock: ManualClock) -> World {
-        clock.set(at(START));
         let stripe = Stripe::start().await;
         let provider = Arc::new(stripe.provider().await);
         let platform = PlatformId::parse("acme").unwrap();

@@ -141,3 +141,23 @@ async fn a_price_that_changed_inside_the_period_holds_its_invoice() {
     let invoice = world.stripe.get(&format!("/v1/invoices/{}", done.held[0].invoice)).await;
     assert_eq!(invoice["status"], json!("draft"));
 }
+
+#[tokio::test]
+async fn g7_only_who_was_not_read_since_the_hours_end_is_read_again() {
+    for world in World::both().await {
+        world.given_subscriber("acme-1").await;
+        world.set(HOUR);
+        world.given_subscriber("acme-2").await;
+        let calls = || async { world.stripe.calls("GET", "/v1/subscriptions").await.len() };
+        let before = calls().await;
+        let read = world.payments.subscriptions_up_to(&world.platform, at(START + HOUR)).await.unwrap();
+        assert_eq!(
+            (read.customers, calls().await - before),
+            (1, 1),
+            "{}: the one that was linked an hour ago",
+            world.name
+        );
+        let read = world.payments.subscriptions_up_to(&world.platform, at(START + HOUR)).await.unwrap();
+        assert_eq!((read.customers, calls().await - before), (0, 1), "{}", world.name);
+    }
+}
