@@ -43,14 +43,19 @@ pub trait PaymentProvider: Send + Sync + 'static {
 
     async fn invoice_drafts(&self) -> Result<Vec<Invoice>, PaymentError>;
     async fn invoice_get(&self, invoice: &str) -> Result<Invoice, PaymentError>;
-    /// Takes the finalisation into our hands.
-    async fn invoice_auto_advance_off(&self, invoice: &str) -> Result<Invoice, PaymentError>;
+    /// Takes the finalisation into our hands, and notes so in the same call.
+    async fn invoice_auto_advance_off(
+        &self,
+        invoice: &str,
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<Invoice, PaymentError>;
     async fn invoice_metadata_set(
         &self,
         invoice: &str,
         metadata: &BTreeMap<String, String>,
     ) -> Result<Invoice, PaymentError>;
-    async fn invoice_finalize(&self, invoice: &str) -> Result<Invoice, PaymentError>;
+    /// `collect`: the service asks for the money by itself from then on, as it would have done without us.
+    async fn invoice_finalize(&self, invoice: &str, collect: bool) -> Result<Invoice, PaymentError>;
     async fn invoice_lines(&self, invoice: &str) -> Result<Vec<InvoiceLine>, PaymentError>;
 }
 

@@ -303,9 +303,18 @@ impl PaymentProvider for StripeProvider {
         read::<InvoiceObject>(&self.client, invoice, request).await?.into_domain(self.livemode())
     }
 
-    async fn invoice_auto_advance_off(&self, invoice: &str) -> Result<Invoice, PaymentError> {
+    async fn invoice_auto_advance_off(
+        &self,
+        invoice: &str,
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<Invoice, PaymentError> {
         segment(invoice)?;
-        self.invoice_write(invoice, UpdateInvoice::new(invoice).auto_advance(false).build()).await
+        let metadata: HashMap<String, String> = metadata.clone().into_iter().collect();
+        self.invoice_write(
+            invoice,
+            UpdateInvoice::new(invoice).auto_advance(false).metadata(metadata).build(),
+        )
+        .await
     }
 
     async fn invoice_metadata_set(
@@ -318,9 +327,9 @@ impl PaymentProvider for StripeProvider {
         self.invoice_write(invoice, UpdateInvoice::new(invoice).metadata(metadata).build()).await
     }
 
-    async fn invoice_finalize(&self, invoice: &str) -> Result<Invoice, PaymentError> {
+    async fn invoice_finalize(&self, invoice: &str, collect: bool) -> Result<Invoice, PaymentError> {
         segment(invoice)?;
-        self.invoice_write(invoice, FinalizeInvoiceInvoice::new(invoice).build()).await
+        self.invoice_write(invoice, FinalizeInvoiceInvoice::new(invoice).auto_advance(collect).build()).await
     }
 
     async fn invoice_lines(&self, invoice: &str) -> Result<Vec<InvoiceLine>, PaymentError> {

@@ -5,7 +5,7 @@
 
 mod close;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{BillPeriodRow, InvoiceLineRow, InvoiceRow};
 use serde::Serialize;
@@ -21,6 +21,11 @@ use crate::rules::invoice::{BilledLine, Verdict, compare, repriced};
 const HOUR_US: i64 = 3_600_000_000;
 /// What an account's grace should be at the least: usage is late, and people sleep.
 const GRACE_MIN_US: i64 = 6 * HOUR_US;
+
+/// In a draft's metadata: it would have been finalised and collected without us, so it is collected once we have finalised it. A draft that a
+/// person keeps from advancing is finalised and not collected.
+const COLLECT: &str = "contextmeter_collect";
+const AUTOMATIC: &str = "automatic";
 
 /// What one activation found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
@@ -89,12 +94,15 @@ impl Payments {
             return Ok(status);
         }
         for draft in self.0.provider.invoice_drafts().await? {
-            for board in &boards {
-                if let Some(customer) = board.by_stripe_customer(&draft.customer)
-                    && draft.subscription.is_some()
-                {
-                    self.take(held, board, customer, &draft, &mut status).await?;
+            let found =
+                boards.iter().find_map(|board| Some((board, board.by_stripe_customer(&draft.customer)?)));
+            let Some((board, customer)) = found.filter(|_| draft.subscription.is_some()) else { continue };
+            match self.take(held, board, customer, &draft, &mut status).await {
+                Err(PaymentsError::Provider(error)) => {
+                    tracing::warn!(%error, invoice = draft.id, "failed to take a draft into our hands");
+                    status.failed.push(OpenInvoice { invoice: draft.id, reason: error.to_string() });
                 }
+                taken => taken?,
             }
         }
         let mut open = Vec::new();
@@ -144,8 +152,15 @@ impl Payments {
     ) -> Result<(), PaymentsError> {
         let platform = &board.platform.platform;
         let known = self.ledger().invoice_get(platform, &draft.id).await?;
+        if known.is_none() && !self.bills_ours(board, draft).await? {
+            return Ok(());
+        }
         if draft.auto_advance {
-            self.0.provider.invoice_auto_advance_off(&draft.id).await?;
+            let mark = BTreeMap::from([
+                ("contextmeter_platform".to_owned(), platform.to_string()),
+                (COLLECT.to_owned(), AUTOMATIC.to_owned()),
+            ]);
+            self.0.provider.invoice_auto_advance_off(&draft.id, &mark).await?;
         }
         let grace = draft.automatically_finalizes_at.map(|at| at.micros_since(draft.created));
         if draft.auto_advance && grace.is_some_and(|grace| grace < i128::from(GRACE_MIN_US)) {
@@ -180,6 +195,19 @@ impl Payments {
         Ok(())
     }
 
+    /// A subscription of something else is not ours to finalise.
+    async fn bills_ours(&self, board: &Board, draft: &Invoice) -> Result<bool, PaymentsError> {
+        let lines = self.0.provider.invoice_lines(&draft.id).await?;
+        let prices: BTreeSet<String> = lines.into_iter().filter_map(|line| line.price).collect();
+        for price in prices {
+            let meter = self.0.provider.price_get(&price).await?.meter;
+            if meter.is_some_and(|meter| board.by_stripe_meter(&meter).is_some()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     async fn guard_one(
         &self,
         held: &Held,
@@ -199,7 +227,8 @@ impl Payments {
         let step = self.towards_final(held, board, &mut row, &bill).await?;
         match step {
             None => {
-                self.finalise(held, &row).await?;
+                let collect = remote.metadata.get(COLLECT).is_some_and(|value| value == AUTOMATIC);
+                self.finalise(held, &row, collect).await?;
                 let bill = self.bill(board, &row).await?;
                 self.after_final(held, row, bill).await
             }
@@ -281,7 +310,7 @@ impl Payments {
         Ok(false)
     }
 
-    async fn finalise(&self, held: &Held, row: &InvoiceRow) -> Result<(), PaymentsError> {
+    async fn finalise(&self, held: &Held, row: &InvoiceRow, collect: bool) -> Result<(), PaymentsError> {
         let mut metadata = BTreeMap::from([("contextmeter_platform".to_owned(), row.platform.to_string())]);
         if let Some(root) = row.root {
             metadata.insert("contextmeter_root".to_owned(), hex::encode(root));
@@ -291,7 +320,7 @@ impl Payments {
         if !held.may_send().await {
             held.lease().await?;
         }
-        self.0.provider.invoice_finalize(&row.invoice_id).await?;
+        self.0.provider.invoice_finalize(&row.invoice_id, collect).await?;
         Ok(())
     }
 

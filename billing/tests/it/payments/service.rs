@@ -107,7 +107,11 @@ impl PaymentProvider for Service {
         Service::none(invoice)
     }
 
-    async fn invoice_auto_advance_off(&self, invoice: &str) -> Result<Invoice, PaymentError> {
+    async fn invoice_auto_advance_off(
+        &self,
+        invoice: &str,
+        _: &BTreeMap<String, String>,
+    ) -> Result<Invoice, PaymentError> {
         Service::none(invoice)
     }
 
@@ -119,7 +123,7 @@ impl PaymentProvider for Service {
         Service::none(invoice)
     }
 
-    async fn invoice_finalize(&self, invoice: &str) -> Result<Invoice, PaymentError> {
+    async fn invoice_finalize(&self, invoice: &str, _: bool) -> Result<Invoice, PaymentError> {
         Service::none(invoice)
     }
 

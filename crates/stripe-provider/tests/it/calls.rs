@@ -189,7 +189,7 @@ async fn a_period_and_its_draft_invoice_are_read_and_taken_into_our_hands() {
     );
     assert_eq!(draft.automatically_finalizes_at, Some(at(START + DAY + 3_600)));
 
-    assert!(!provider.invoice_auto_advance_off(&draft.id).await.unwrap().auto_advance);
+    assert!(!provider.invoice_auto_advance_off(&draft.id, &BTreeMap::new()).await.unwrap().auto_advance);
     stripe.set_now(START + DAY + 7_200);
     assert_eq!(
         provider.invoice_get(&draft.id).await.unwrap().status,
@@ -198,7 +198,7 @@ async fn a_period_and_its_draft_invoice_are_read_and_taken_into_our_hands() {
     );
     let root = BTreeMap::from([("contextmeter_root".to_owned(), "ab".to_owned())]);
     assert_eq!(provider.invoice_metadata_set(&draft.id, &root).await.unwrap().metadata, root);
-    assert_eq!(provider.invoice_finalize(&draft.id).await.unwrap().status, InvoiceStatus::Final);
+    assert_eq!(provider.invoice_finalize(&draft.id, false).await.unwrap().status, InvoiceStatus::Final);
     let lines = provider.invoice_lines(&draft.id).await.unwrap();
     assert_eq!(lines.len(), 1);
     assert_eq!(

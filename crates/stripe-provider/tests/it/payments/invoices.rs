@@ -48,7 +48,7 @@ async fn g8_a_draft_is_taken_first_and_finalised_with_the_root_when_all_agrees()
         let row = world.ledger().invoice_get(&world.platform, draft).await.unwrap().unwrap();
         assert_eq!((row.state.as_str(), row.expected, row.billed), ("finalized", Some(1_000), Some(1_000)));
         let theirs = invoice(&world, draft).await;
-        assert_eq!(theirs["status"], "open", "{}: {theirs}", world.name);
+        assert_eq!(theirs["status"], "paid", "{}: collected as without us: {theirs}", world.name);
         let root: String = row.root.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(theirs["metadata"]["contextmeter_root"], root);
         assert_eq!(theirs["metadata"]["contextmeter_platform"], "acme");
@@ -70,7 +70,7 @@ async fn g8_a_draft_is_taken_first_and_finalised_with_the_root_when_all_agrees()
             assert_eq!(line.unwrap().line_id, lines[0].line_id, "{}: both ways", world.name);
         }
         let writes = world.stripe.calls("POST", &format!("/v1/invoices/{draft}")).await;
-        assert_eq!(writes[0]["params"], json!({ "auto_advance": "false" }), "the first act");
+        assert_eq!(writes[0]["params"]["auto_advance"], "false", "{}: the first act", world.name);
         let nothing = guard(&world).await;
         assert!(
             nothing.finalized.is_empty() && nothing.found.is_empty() && reasons(&nothing).is_empty(),
@@ -220,4 +220,36 @@ async fn an_invoice_that_somebody_else_finalised_is_compared_and_its_period_clos
     assert_eq!((done.finalized.len(), done.finalized[0].verdict.as_str()), (1, "matched"), "{done:?}");
     let rows = world.ledger().bill_period_list(&world.platform, &id("acme-1"), &world.meter).await.unwrap();
     assert!(rows[0].closed_at.is_some() && rows[0].start == hour(0).start());
+}
+
+#[tokio::test]
+async fn an_invoice_of_something_else_is_not_ours_to_touch() {
+    let world = World::new().await;
+    let acme = world.given_subscriber("acme-1").await;
+    let other = world.stripe.meter("coffee").await;
+    let price = world.stripe.price(&other).await;
+    world.stripe.subscribe(&acme, &price).await;
+    world.set(DAY + 60);
+    let done = guard(&world).await;
+    assert_eq!(done.found.len(), 1, "{done:?}");
+    let drafts = world.stripe.get("/v1/invoices?status=draft").await;
+    let drafts: Vec<&Value> = drafts["data"].as_array().unwrap().iter().collect();
+    assert_eq!(drafts.len(), 2);
+    for draft in drafts {
+        let ours = draft["id"] == done.found[0].as_str();
+        assert_eq!(draft["auto_advance"] == true, !ours, "{draft}");
+    }
+}
+
+#[tokio::test]
+async fn a_draft_that_a_person_keeps_from_advancing_is_finalised_and_not_collected() {
+    let world = World::new().await;
+    given_told(&world, 60).await;
+    let drafts = world.stripe.get("/v1/invoices?status=draft").await;
+    let draft = drafts["data"][0]["id"].as_str().unwrap().to_owned();
+    world.stripe.post(&format!("/v1/invoices/{draft}"), &[("auto_advance", "false")]).await;
+    guard(&world).await;
+    world.set(DAY + 1_000);
+    assert_eq!(guard(&world).await.finalized.len(), 1);
+    assert_eq!(invoice(&world, &draft).await["status"], "open");
 }
