@@ -82,6 +82,8 @@ pub(crate) fn audit(provider: &ProviderId, query: &ContextQuery, frames: Vec<Con
             }
             _ => false,
         };
+        // Copies may still differ in their score, and the order of arrival must decide nothing.
+        copies.sort_by(|a, b| a.score.total_cmp(&b.score));
         let kept = if conflict { None } else { copies.pop() };
         let reason = if conflict {
             Reason::new("identity_conflict", "One identity was offered with two contents; neither is billed.")

@@ -128,12 +128,14 @@ impl Meter {
     ///
     /// An error means that the report is not durable. Whatever the service answers, or whether it answers at all, is no error: the report is
     /// safe, and [`Recorded::delivery`] says how far it got. Dropping the future leaves it in the outbox.
-    pub async fn record(&self, mut report: TurnReport) -> Result<Recorded, MeterError> {
-        let origin =
-            Origin { host_id: self.host_id.clone(), epoch: self.outbox.epoch(), seq: self.outbox.next_seq() };
+    pub async fn record(&self, report: TurnReport) -> Result<Recorded, MeterError> {
+        // Audited before it gets a number, because a number without a report is a gap.
+        let mut report = usage::audit_content(report).map_err(MeterError::Report)?.into_report();
+        let seq = self.outbox.next_seq();
+        let origin = Origin { host_id: self.host_id.clone(), epoch: self.outbox.epoch(), seq };
         report.origin = Some(origin.clone());
-        let body = usage::audit_content(report).map_err(MeterError::Report)?.report().to_json();
-        let (outbox, seq, written) = (Arc::clone(&self.outbox), origin.seq, body.clone());
+        let body = report.to_json();
+        let (outbox, written) = (Arc::clone(&self.outbox), body.clone());
         let entry = blocking(move || outbox.write(seq, &written)).await?;
         let delivery = self.deliver(entry, body).await?;
         Ok(Recorded { origin, delivery })

@@ -46,7 +46,8 @@ impl StdioOptions {
 /// A provider that is a child process and speaks the protocol over its standard streams.
 ///
 /// A reply reaches only the query that asked for it. Where that cannot be known any more (the child answers unasked, breaks the
-/// protocol, or has no correlation and its query was given up), the child is killed, and the next query starts a new one. It is
+/// protocol, or has no correlation and its query was given up), the child is killed, and the next query starts a new one. One thing no
+/// host can tell: a child without correlation that answers twice, when its second answer comes after the next query. The child is
 /// killed when this value is dropped; children of its own are not.
 pub struct StdioProvider {
     id: ProviderId,
