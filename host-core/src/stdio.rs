@@ -22,6 +22,9 @@ pub struct StdioOptions {
     pub handshake_timeout: Duration,
     /// The longest line that it may answer; one MiB without.
     pub line_bytes_max: usize,
+    /// Lets a child without correlation answer more than one query. Should it ever answer one twice, its second answer can be taken for
+    /// that to the next query: one customer's context in another's turn. Without, each query of such a child has a child of its own.
+    pub reuse_without_correlation: bool,
 }
 
 impl StdioOptions {
@@ -33,6 +36,7 @@ impl StdioOptions {
             directory: None,
             handshake_timeout: Duration::from_secs(10),
             line_bytes_max: 1024 * 1024,
+            reuse_without_correlation: false,
         }
     }
 
@@ -45,16 +49,17 @@ impl StdioOptions {
 
 /// A provider that is a child process and speaks the protocol over its standard streams.
 ///
-/// A reply reaches only the query that asked for it. Where that cannot be known any more (the child answers unasked, breaks the
-/// protocol, or has no correlation and its query was given up), the child is killed, and the next query starts a new one. One thing no
-/// host can tell: a child without correlation that answers twice, when its second answer comes after the next query. The child is
-/// killed when this value is dropped; children of its own are not.
+/// A reply reaches only the query that asked for it. A child that declares correlation is asked many things at once; one that does not
+/// gets one query, unless [`StdioOptions::reuse_without_correlation`] says otherwise. A child that answers unasked or breaks the
+/// protocol is killed, and the next query starts a new one. It is killed when this value is dropped; children of its own are not.
 pub struct StdioProvider {
     id: ProviderId,
     options: StdioOptions,
     /// The living child, or the one that was last. Replaced under `starting`.
     link: std::sync::Mutex<Link>,
     starting: tokio::sync::Mutex<()>,
+    /// Held by the query under way where there is no correlation.
+    turn: tokio::sync::Mutex<()>,
     info: ProviderInfo,
     capabilities: Capabilities,
 }
@@ -64,14 +69,8 @@ impl StdioProvider {
     pub async fn spawn(id: ProviderId, options: StdioOptions) -> Result<Self, ProviderError> {
         let link = Link::start(&options).await?;
         let (info, capabilities) = (link.info().clone(), link.capabilities().clone());
-        Ok(Self {
-            id,
-            options,
-            link: std::sync::Mutex::new(link),
-            starting: tokio::sync::Mutex::new(()),
-            info,
-            capabilities,
-        })
+        let (starting, turn) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
+        Ok(Self { id, options, link: std::sync::Mutex::new(link), starting, turn, info, capabilities })
     }
 
     fn current(&self) -> Link {
@@ -90,7 +89,7 @@ impl StdioProvider {
         }
         let new = Link::start(&self.options).await?;
         // Consent and billing were decided for what introduced itself at first.
-        if *new.info() != self.info {
+        if *new.info() != self.info || *new.capabilities() != self.capabilities {
             return Err(ProviderError::Protocol {
                 detail: "after a restart it introduces itself as something else".to_owned(),
             });
@@ -115,6 +114,15 @@ impl Provider for StdioProvider {
     }
 
     async fn query(&self, query: &ContextQuery) -> Result<ContextQueryResult, ProviderError> {
-        self.living().await?.query(query).await
+        if self.capabilities.correlation {
+            return self.living().await?.query(query).await;
+        }
+        let _turn = self.turn.lock().await;
+        let link = self.living().await?;
+        let reply = link.query(query).await;
+        if !self.options.reuse_without_correlation {
+            link.end();
+        }
+        reply
     }
 }

@@ -35,8 +35,6 @@ pub(super) struct Link(Arc<Inner>);
 struct Inner {
     shared: Arc<Shared>,
     lines: mpsc::Sender<Vec<u8>>,
-    /// Held by the exchange under way on a link without correlation.
-    lock_step: tokio::sync::Mutex<()>,
     info: ProviderInfo,
     capabilities: Capabilities,
     // The reader owns the child; ending these tasks kills it.
@@ -111,8 +109,7 @@ impl Link {
         let reader = tokio::spawn(read(child, lines, Arc::clone(&shared), capabilities.correlation));
         shared.state().end = Some(reader.abort_handle());
         let tasks = [stderr, AbortOnDropHandle::new(writer), AbortOnDropHandle::new(reader)];
-        let lock_step = tokio::sync::Mutex::new(());
-        Ok(Self(Arc::new(Inner { shared, lines: sender, lock_step, info, capabilities, _tasks: tasks })))
+        Ok(Self(Arc::new(Inner { shared, lines: sender, info, capabilities, _tasks: tasks })))
     }
 
     pub(super) fn info(&self) -> &ProviderInfo {
@@ -127,10 +124,15 @@ impl Link {
         self.0.shared.state().fault.clone()
     }
 
+    /// Kills the child, since it answered what it was started for.
+    pub(super) fn end(&self) {
+        self.0.shared.break_with(ProviderError::Link { detail: "the child has done its work".to_owned() });
+    }
+
+    /// Asks. Without correlation, there may be only one query at a time.
     pub(super) async fn query(&self, query: &ContextQuery) -> Reply {
         let inner = &self.0;
         let correlated = inner.capabilities.correlation;
-        let _alone = if correlated { None } else { Some(inner.lock_step.lock().await) };
         // A place in the queue first: from here to the registration and the hand-over nothing waits, so that a query which is given up
         // was either never asked or is asked whole.
         let place = inner.lines.reserve().await.map_err(|_| self.down())?;

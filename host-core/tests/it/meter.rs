@@ -22,8 +22,11 @@ use crate::support::{Scripted, ask, frame, turn_report};
 #[derive(Clone, Default)]
 struct Ingest {
     answers: Arc<Mutex<VecDeque<(u16, String)>>>,
-    posts: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    posts: Arc<Mutex<Vec<Post>>>,
 }
+
+/// The key's header and the body.
+type Post = (String, Vec<u8>);
 
 impl Ingest {
     /// Answers in this order, then 503.

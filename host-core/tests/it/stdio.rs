@@ -41,22 +41,29 @@ async fn a_late_reply_never_reaches_the_next_query() {
 
 #[tokio::test]
 async fn a_second_reply_is_never_taken_for_the_next_answer() {
-    for mode in ["plain", "correlated"] {
-        let provider = spawn(mode).await;
-        assert_eq!(ids(&provider, "double").await.unwrap(), ["double"]);
-        // The child may be found out only while the next query is on its way; then that one fails, and the one after has a new child.
-        let next = ids(&provider, "beta").await;
-        assert!(
-            next.as_ref().map_or(true, |ids| ids[0] == "answer-to-beta" || ids[0] == "INJECTED"),
-            "{next:?}"
-        );
-        if mode == "correlated" {
-            assert!(next.as_ref().map_or(true, |ids| ids[0] != "INJECTED"), "{next:?}");
-        }
-        let after = ids(&provider, "gamma").await;
-        assert!(after.as_ref().map_or(true, |ids| ids[0] == "answer-to-gamma"), "{after:?}");
-        assert_eq!(ids(&provider, "delta").await.unwrap(), ["answer-to-delta"]);
-    }
+    let provider = spawn("plain").await;
+    assert_eq!(ids(&provider, "double").await.unwrap(), ["double"]);
+    assert_eq!(ids(&provider, "beta").await.unwrap(), ["answer-to-beta"]);
+
+    let provider = spawn("correlated").await;
+    assert_eq!(ids(&provider, "double").await.unwrap(), ["double"]);
+    // The child may be found out only while the next query is on its way; then that one fails, and the one after has a new child.
+    let next = ids(&provider, "beta").await;
+    assert!(next.as_ref().map_or(true, |ids| ids[0] == "answer-to-beta"), "{next:?}");
+    let after = ids(&provider, "gamma").await;
+    assert!(after.as_ref().map_or(true, |ids| ids[0] == "answer-to-gamma"), "{after:?}");
+    assert_eq!(ids(&provider, "delta").await.unwrap(), ["answer-to-delta"]);
+}
+
+#[tokio::test]
+async fn a_child_without_correlation_answers_one_query_unless_told_otherwise() {
+    let provider = spawn("plain").await;
+    assert_ne!(pid(&provider).await, pid(&provider).await);
+    let options = StdioOptions { reuse_without_correlation: true, ..fixture("plain") };
+    let provider = StdioProvider::spawn(provider_id("fixture"), options).await.unwrap();
+    assert_eq!(pid(&provider).await, pid(&provider).await);
+    give_up(&provider, "hold").await;
+    assert_eq!(ids(&provider, "beta").await.unwrap(), ["answer-to-beta"]);
 }
 
 #[tokio::test]
@@ -76,7 +83,7 @@ async fn a_broken_link_fails_at_once_and_the_next_query_has_a_new_child() {
 
 #[tokio::test]
 async fn an_error_is_the_querys_and_leaves_the_link() {
-    let provider = spawn("plain").await;
+    let provider = spawn("correlated").await;
     let pid = pid(&provider).await;
     let error = ids(&provider, "error").await;
     let expected = ProviderError::Answered { code: ErrorCode::Unavailable, message: "not now".to_owned() };
@@ -136,7 +143,7 @@ async fn a_child_that_never_answers_is_one_leg_of_many() {
 
 #[tokio::test]
 async fn dropping_the_provider_kills_its_child() {
-    let provider = spawn("plain").await;
+    let provider = spawn("correlated").await;
     let process = PathBuf::from(format!("/proc/{}/stat", pid(&provider).await));
     assert!(process.exists());
     drop(provider);
