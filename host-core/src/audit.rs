@@ -58,18 +58,15 @@ pub(crate) fn audit(provider: &ProviderId, query: &ContextQuery, frames: Vec<Con
     let mut audited = Audited::default();
     let mut good: BTreeMap<FrameId, Vec<ContextFrame>> = BTreeMap::new();
     for frame in frames {
-        let identity = identity(provider, &frame);
-        let fault = match (&identity, cost(&frame)) {
-            (_, Err(reason)) => Some(reason),
-            (Err(reason), _) => Some(reason.clone()),
-            (Ok(_), Ok(())) => whole.clone().or_else(|| one_frame(provider, query, &frame).err()),
-        };
-        match (identity, fault) {
-            (Ok(identity), None) => good.entry(identity).or_default().push(frame),
-            (identity, reason) => {
-                let reason =
-                    reason.unwrap_or_else(|| Reason::new("identity_invalid", "The frame has no identity."));
-                audited.rejected.push(RejectedFrame { identity: identity.ok(), frame, reason });
+        let judged = cost(&frame).and_then(|()| identity(provider, &frame)).and_then(|identity| {
+            whole.clone().map_or(Ok(()), Err)?;
+            one_frame(provider, query, &frame).map(|()| identity)
+        });
+        match judged {
+            Ok(identity) => good.entry(identity).or_default().push(frame),
+            Err(reason) => {
+                let identity = identity(provider, &frame).ok();
+                audited.rejected.push(RejectedFrame { identity, frame, reason });
             }
         }
     }

@@ -56,7 +56,9 @@ impl Host {
             .iter()
             .map(|(id, provider)| {
                 let call = call(Arc::clone(provider), Arc::clone(&shared), Arc::clone(&self.places));
-                (id, AbortOnDropHandle::new(tokio::spawn(call)))
+                // When it ended is noted by the call itself: this task may be held up by another provider's work.
+                let timed = async move { (call.await, Instant::now()) };
+                (id, AbortOnDropHandle::new(tokio::spawn(timed)))
             })
             .collect();
         let legs = calls.into_iter().map(|(id, call)| self.leg(id, query, start, call));
@@ -68,14 +70,18 @@ impl Host {
         id: &ProviderId,
         query: &ContextQuery,
         start: Instant,
-        call: AbortOnDropHandle<Result<ContextQueryResult, CallError>>,
+        call: AbortOnDropHandle<(Result<ContextQueryResult, CallError>, Instant)>,
     ) -> LegRecord {
         let end = start.checked_add(self.deadline);
         let answer = match end {
             Some(end) => tokio::time::timeout_at(end, call).await.ok(),
             None => Some(call.await),
         };
-        let elapsed = start.elapsed();
+        let ended = match &answer {
+            Some(Ok((_, ended))) => *ended,
+            _ => Instant::now(),
+        };
+        let elapsed = ended.duration_since(start);
         let mut leg = LegRecord {
             provider_id: id.clone(),
             outcome: LegOutcome::Empty,
@@ -86,25 +92,25 @@ impl Host {
         };
         let (outcome, reason) = match answer {
             // A call that blocked its thread may be ready and yet too late.
-            Some(Ok(Ok(_))) if elapsed > self.deadline => (LegOutcome::TimedOut, self.late()),
+            Some(Ok((Ok(_), _))) if elapsed > self.deadline => (LegOutcome::TimedOut, self.late()),
             None => (LegOutcome::TimedOut, self.late()),
-            Some(Ok(Ok(answer))) => {
+            Some(Ok((Ok(answer), _))) => {
                 let audited = audit::audit(id, query, answer.frames);
                 leg.served = audited.served;
                 leg.rejected = audited.rejected;
                 return leg;
             }
-            Some(Ok(Err(CallError::Egress))) => (
+            Some(Ok((Err(CallError::Egress), _))) => (
                 LegOutcome::RefusedConsent,
                 Reason::new(
                     "consent_missing",
                     "The provider lets data leave this machine, and nobody agreed to that.",
                 ),
             ),
-            Some(Ok(Err(CallError::Provider(error)))) => {
+            Some(Ok((Err(CallError::Provider(error)), _))) => {
                 (LegOutcome::Failed, Reason::new("provider_failed", note(&error.to_string())))
             }
-            Some(Ok(Err(CallError::Closed))) => {
+            Some(Ok((Err(CallError::Closed), _))) => {
                 (LegOutcome::Failed, Reason::new("host_closed", "The host takes no more calls."))
             }
             Some(Err(error)) => match error.try_into_panic() {

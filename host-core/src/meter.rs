@@ -5,6 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use usage::{HostId, Origin, Position, Rejection, TurnReport};
 
+use crate::note::note;
 use outbox::{Entry, Outbox};
 use post::{Answer, Poster};
 
@@ -137,7 +138,11 @@ impl Meter {
         let body = report.to_json();
         let (outbox, written) = (Arc::clone(&self.outbox), body.clone());
         let entry = blocking(move || outbox.write(seq, &written)).await?;
-        let delivery = self.deliver(entry, body).await?;
+        // From here on it is durable, so nothing is an error any more.
+        let delivery = self
+            .deliver(entry, body)
+            .await
+            .unwrap_or_else(|error| Delivery::Kept { why: note(&error.to_string()) });
         Ok(Recorded { origin, delivery })
     }
 

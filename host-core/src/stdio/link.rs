@@ -25,8 +25,8 @@ type Reply = Result<ContextQueryResult, ProviderError>;
 
 /// Lines that wait to be written to a child that reads slowly. A query beyond them waits, within its deadline.
 const LINES_WAITING_MAX: usize = 64;
-/// Queries given up whose late replies are still expected.
-const FORGOTTEN_MAX: usize = 1024;
+/// Queries given up whose late replies are still expected. A child that owes more is stuck, and is replaced.
+const FORGOTTEN_MAX: usize = 64;
 
 /// One life of a child. Clones share it; the last one's drop kills the child.
 #[derive(Clone)]
@@ -186,8 +186,7 @@ impl Drop for GivenUp<'_> {
             return;
         }
         drop(state);
-        let detail =
-            "a query was given up, and a late reply could not be told from the next one's".to_owned();
+        let detail = "a query was given up, and the child can answer no other one for certain".to_owned();
         self.shared.break_with(ProviderError::Link { detail });
     }
 }

@@ -71,6 +71,24 @@ async fn an_answer_that_blocked_beyond_the_deadline_is_not_taken() {
     assert_eq!(answers.tokens(), 0);
 }
 
+#[tokio::test]
+async fn an_answer_in_time_counts_though_another_provider_held_the_thread_beyond_the_deadline() {
+    let blocking = Scripted::new("zz-blocking", |_| async {
+        let (_open, never) = mpsc::channel::<()>();
+        let _ = never.recv_timeout(Duration::from_millis(150));
+        Ok(ContextQueryResult::default())
+    });
+    let host = Host::builder()
+        .provider(good())
+        .provider(blocking)
+        .deadline(Duration::from_millis(50))
+        .build()
+        .unwrap();
+    let answers = host.query_all(&question("q", 100, 8)).await;
+    assert_eq!(leg(&answers, "good").outcome, LegOutcome::Served);
+    assert_eq!(leg(&answers, "zz-blocking").outcome, LegOutcome::TimedOut);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_blocked_thread_does_not_hold_up_the_others_where_there_is_another_one() {
     let (release, held) = mpsc::channel::<()>();
