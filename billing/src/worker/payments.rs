@@ -95,7 +95,8 @@ impl Binding {
 }
 
 impl Payments {
-    pub fn new(ledger: Ledger, statements: Arc<dyn Statements>, provider: Arc<dyn PaymentProvider>) -> Self {
+    /// Over statements that come from elsewhere than the ledger.
+    pub fn over(ledger: Ledger, statements: Arc<dyn Statements>, provider: Arc<dyn PaymentProvider>) -> Self {
         let pace = Pace::per_second(provider.account().events_per_second);
         let holder = uuid::Uuid::now_v7().to_string();
         Self(Arc::new(Inner { ledger, statements, provider, pace, holder, turn: Mutex::new(()) }))

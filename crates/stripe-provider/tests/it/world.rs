@@ -70,7 +70,7 @@ impl World {
         let meter = MeterId::parse("context_tokens").unwrap();
         test.ledger.meter_insert(&meter_row(&platform, &meter)).await.unwrap();
         let sealed = Sealed::default();
-        let payments = Payments::new(test.ledger.clone(), sealed.shared(), provider.clone());
+        let payments = Payments::over(test.ledger.clone(), sealed.shared(), provider.clone());
         let made = payments.meters_ensure(&platform).await.unwrap();
         let price = stripe.price(made[0].stripe_meter.as_deref().unwrap()).await;
         World { name: test.name, stripe, payments, platform, price, meter, provider, sealed, clock, test }
@@ -82,7 +82,7 @@ impl World {
 
     /// Another process over the same ledger and account.
     pub(crate) fn second_worker(&self) -> Payments {
-        Payments::new(self.test.ledger.clone(), self.sealed.shared(), self.provider.clone())
+        Payments::over(self.test.ledger.clone(), self.sealed.shared(), self.provider.clone())
     }
 
     /// Seconds after the start of the period.
