@@ -1,12 +1,12 @@
 //! Waiting for a condition, never for a time.
 
-use std::{future::Future, time::Duration};
+use std::time::Duration;
 
 /// How long a condition may take before the test fails. Generous: a loaded machine is slow, not wrong.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// Asks until `probe` answers `Ok`, and panics with the last `Err` when the limit has passed.
-pub async fn until<T, F: Future<Output = Result<T, String>>>(what: &str, mut probe: impl FnMut() -> F) -> T {
+pub async fn until<T>(what: &str, mut probe: impl AsyncFnMut() -> Result<T, String>) -> T {
     let asked = async {
         let mut last = String::from("never asked");
         let started = tokio::time::Instant::now();
