@@ -14,7 +14,6 @@ mod sync;
 
 mod lease;
 mod pace;
-mod statements;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +25,6 @@ use usage::{CustomerId, MeterId, PlatformId};
 
 pub use guard::{FinalInvoice, GuardStatus, OpenInvoice};
 pub use reconcile::ReconcileStatus;
-pub use statements::{BilledStatement, Statements};
 pub use subscriptions::SubscriptionsStatus;
 pub use sync::{PlatformSync, SyncRequest, SyncStatus, Waiting, sync_view};
 
@@ -43,7 +41,6 @@ pub struct Payments(Arc<Inner>);
 
 struct Inner {
     ledger: Ledger,
-    statements: Arc<dyn Statements>,
     provider: Arc<dyn PaymentProvider>,
     pace: Pace,
     holder: String,
@@ -95,11 +92,10 @@ impl Binding {
 }
 
 impl Payments {
-    /// Over statements that come from elsewhere than the ledger.
-    pub fn over(ledger: Ledger, statements: Arc<dyn Statements>, provider: Arc<dyn PaymentProvider>) -> Self {
+    pub fn new(ledger: Ledger, provider: Arc<dyn PaymentProvider>) -> Self {
         let pace = Pace::per_second(provider.account().events_per_second);
         let holder = uuid::Uuid::now_v7().to_string();
-        Self(Arc::new(Inner { ledger, statements, provider, pace, holder, turn: Mutex::new(()) }))
+        Self(Arc::new(Inner { ledger, provider, pace, holder, turn: Mutex::new(()) }))
     }
 
     pub fn provider(&self) -> &dyn PaymentProvider {
@@ -118,10 +114,6 @@ impl Payments {
 
     fn ledger(&self) -> &Ledger {
         &self.0.ledger
-    }
-
-    fn statements(&self) -> &dyn Statements {
-        self.0.statements.as_ref()
     }
 
     /// Runs `task` alone, under the account's lease.

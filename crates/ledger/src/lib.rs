@@ -17,6 +17,10 @@ mod platforms;
 mod public_keys;
 mod records;
 
+mod heads;
+mod runs;
+mod statements;
+
 mod invoices;
 mod placements;
 mod subscriptions;
@@ -27,6 +31,7 @@ pub use customers::CustomerRow;
 pub use cuts::Cut;
 pub use epochs::{EpochRow, EpochState, HourCount};
 pub use error::LedgerError;
+pub use heads::HeadRow;
 pub use invoices::{InvoiceLineRow, InvoiceRow};
 pub use keys::KeyRow;
 pub use lease::Lease;
@@ -37,6 +42,8 @@ pub use platforms::{PlatformRow, SyncMode};
 pub use pool::{Backend, Ledger, LedgerOptions, Tx};
 pub use public_keys::PublicKeyRow;
 pub use records::RecordRow;
+pub use runs::{DeferralRow, FreezeRow, SealRunRow};
+pub use statements::{LogMove, PieceKey, PieceRow, SealCommit, StatementRow};
 pub use subscriptions::{
     BillPeriodRead, BillPeriodRow, PeriodClosing, SubscriptionRead, SubscriptionState, SubscriptionView,
 };

@@ -22,6 +22,7 @@ macro_rules! migrations {
 
 const MIGRATIONS: &[Migration] = migrations![
     1 "0001_core.sql",
+    2 "0002_sealing.sql",
     3 "0003_payments.sql",
 ];
 

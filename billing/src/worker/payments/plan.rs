@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use ledger::{BillPeriodRow, CustomerRow, MeterRow, PlacementRow, SubscriptionState, SyncWaitRow};
+use ledger::{
+    BillPeriodRow, CustomerRow, MeterRow, PlacementRow, StatementRow, SubscriptionState, SyncWaitRow,
+};
 use usage::{Hour, Timestamp};
 
 use super::lease::Held;
-use super::statements::BilledStatement;
 use super::{Board, Payments, PaymentsError};
 use crate::rules::identifier::{PlacementKey, parts};
 use crate::rules::minute::{Place, Zone, allocate, minute_end};
@@ -42,7 +43,7 @@ impl Payments {
         &self,
         held: &Held,
         board: &Board,
-        statement: &BilledStatement,
+        statement: &StatementRow,
         former: Option<&str>,
         retry_refused: bool,
     ) -> Result<Planned, PaymentsError> {
@@ -94,7 +95,7 @@ impl Payments {
     async fn placements_lacking(
         &self,
         board: &Board,
-        statement: &BilledStatement,
+        statement: &StatementRow,
         existing: &[PlacementRow],
         retry_refused: bool,
     ) -> Result<Result<Vec<PlacementRow>, &'static str>, PaymentsError> {
@@ -138,7 +139,7 @@ impl Payments {
 
     async fn period_of(
         &self,
-        statement: &BilledStatement,
+        statement: &StatementRow,
         now: Timestamp,
     ) -> Result<Result<Bill, &'static str>, PaymentsError> {
         let (platform, customer, meter) = (&statement.platform, &statement.customer, &statement.meter);
@@ -162,7 +163,7 @@ impl Payments {
     async fn place(
         &self,
         target: &Target<'_>,
-        statement: &BilledStatement,
+        statement: &StatementRow,
         Bill { period, carried }: &Bill,
         taken: &mut BTreeSet<Timestamp>,
         now: Timestamp,
@@ -223,7 +224,7 @@ impl Payments {
     fn row(
         &self,
         target: &Target<'_>,
-        statement: &BilledStatement,
+        statement: &StatementRow,
         Bill { period, carried }: &Bill,
         taken: Taken,
         (part, amount, n): (u32, u64, u32),
@@ -247,7 +248,7 @@ impl Payments {
             customer: target.customer.customer.clone(),
             meter: target.meter.meter.clone(),
             statement_id: statement.statement_id.clone(),
-            statement_hash: statement.hash,
+            statement_hash: statement.statement_hash,
             hour: statement.hour,
             piece_start: statement.piece_start,
             piece_end: statement.piece_end,
@@ -298,7 +299,7 @@ struct Taken {
     before: u128,
 }
 
-fn target<'a>(board: &'a Board, statement: &BilledStatement) -> Result<Target<'a>, &'static str> {
+fn target<'a>(board: &'a Board, statement: &StatementRow) -> Result<Target<'a>, &'static str> {
     let customer = board.customers.get(&statement.customer).ok_or("unlinked_customer")?;
     let stripe_customer = customer.stripe_customer.as_deref().ok_or("unlinked_customer")?;
     let (meter, remote) = board.meters.get(&statement.meter).ok_or("unknown_meter")?;

@@ -2,7 +2,7 @@
 //!
 //! A statement is placed if and only if each part of its sum has a live placement. One that cannot be placed waits under a reason that everybody can see.
 
-use ledger::{Ledger, LedgerError, PlacementRow, PlatformRow, SyncMode};
+use ledger::{Ledger, LedgerError, PlacementRow, PlatformRow, StatementRow, SyncMode};
 use serde::Serialize;
 use usage::PlatformId;
 use utoipa::ToSchema;
@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 use super::lease::Held;
 use super::plan::Planned;
 use super::send::Sent;
-use super::statements::BilledStatement;
 use super::{Binding, Board, PAGE, PAGE_LEN, Payments, PaymentsError};
 use crate::rules::placement::{Event, State};
 
@@ -170,7 +169,7 @@ impl Payments {
         }
         for state in dead {
             for row in self.ledger().placement_dead_ends(platform, state.as_str(), PAGE).await? {
-                if let Some(statement) = self.statements().get(platform, &row.statement_id).await? {
+                if let Some(statement) = self.ledger().statement_get(platform, &row.statement_id).await? {
                     placed += self.plan_one(held, board, &statement, None, retry_refused).await?;
                 }
             }
@@ -181,7 +180,7 @@ impl Payments {
             let Some(last) = waits.last() else { break };
             after.clone_from(&last.statement_id);
             for wait in &waits {
-                if let Some(statement) = self.statements().get(platform, &wait.statement_id).await? {
+                if let Some(statement) = self.ledger().statement_get(platform, &wait.statement_id).await? {
                     placed +=
                         self.plan_one(held, board, &statement, Some(&wait.reason), retry_refused).await?;
                 }
@@ -192,7 +191,7 @@ impl Payments {
         }
         loop {
             let cursor = self.ledger().sync_cursor(platform).await?;
-            let statements = self.statements().log(platform, cursor, PAGE).await?;
+            let statements = self.ledger().statement_log(platform, cursor, PAGE).await?;
             let Some(last) = statements.last().map(|last| last.log_index) else { break };
             for statement in &statements {
                 placed += self.plan_one(held, board, statement, None, retry_refused).await?;
@@ -210,7 +209,7 @@ impl Payments {
         &self,
         held: &Held,
         board: &Board,
-        statement: &BilledStatement,
+        statement: &StatementRow,
         former: Option<&str>,
         retry_refused: bool,
     ) -> Result<u64, PaymentsError> {
@@ -241,7 +240,7 @@ impl Payments {
         let mut after = self.ledger().sync_cursor(platform).await?;
         let mut count = 0;
         loop {
-            let statements = self.statements().log(platform, after, PAGE).await?;
+            let statements = self.ledger().statement_log(platform, after, PAGE).await?;
             let Some(last) = statements.last() else { return Ok(count) };
             after = last.log_index;
             count += u64::try_from(statements.iter().filter(|statement| statement.sum > 0).count())

@@ -24,8 +24,8 @@ impl Payments {
         }
         let last = period.end.checked_add_micros(-1).unwrap_or(period.end);
         let unsealed = self
-            .statements()
-            .unsealed(&period.platform, Hour::of(period.start), Hour::of(last).next())
+            .ledger()
+            .hours_unsealed(&period.platform, Hour::of(period.start), Hour::of(last).next())
             .await?;
         if !unsealed.is_empty() {
             return Ok(Some("hours_unsealed"));
