@@ -32,8 +32,7 @@ impl Desk {
         let service = Arc::new(Service::new(&["cus_1", "cus_2"]));
         let keyring = KeyRing::new(test.ledger.clone(), Some(operator_hash(OPERATOR)), Arc::clone(&clock));
         keyring.refresh().await.unwrap();
-        let payments =
-            payments.then(|| Payments::over(test.ledger.clone(), service.clone(), service.clone()));
+        let payments = payments.then(|| Payments::new(test.ledger.clone(), service.clone()));
         let routes = billing::http::payments_routes(test.ledger.clone(), payments)
             .merge(web::admin::routes(keyring.clone(), clock));
         let router = web::app(routes, keyring.clone(), Readiness::default(), WebOptions::default());

@@ -131,30 +131,3 @@ impl PaymentProvider for Service {
         Service::none(invoice)
     }
 }
-
-#[async_trait]
-impl billing::payments::Statements for Service {
-    async fn log(
-        &self,
-        _: &usage::PlatformId,
-        _: u64,
-        _: u32,
-    ) -> Result<Vec<billing::payments::BilledStatement>, ledger::LedgerError> {
-        Ok(Vec::new())
-    }
-    async fn get(
-        &self,
-        _: &usage::PlatformId,
-        _: &str,
-    ) -> Result<Option<billing::payments::BilledStatement>, ledger::LedgerError> {
-        Ok(None)
-    }
-    async fn unsealed(
-        &self,
-        _: &usage::PlatformId,
-        _: usage::Hour,
-        _: usage::Hour,
-    ) -> Result<Vec<usage::Hour>, ledger::LedgerError> {
-        Ok(Vec::new())
-    }
-}

@@ -12,7 +12,7 @@ use usage::{
     Timestamp,
 };
 
-use crate::statements::{Sealed, Statement};
+use crate::statements::{Statement, seal};
 use crate::stripe::{START, Stripe};
 
 pub(crate) const HOUR: i64 = 3_600;
@@ -26,7 +26,6 @@ pub(crate) struct World {
     pub(crate) price: String,
     pub(crate) meter: MeterId,
     pub(crate) provider: Arc<StripeProvider>,
-    pub(crate) sealed: Sealed,
     clock: ManualClock,
     test: TestLedger,
 }
@@ -69,11 +68,10 @@ impl World {
         test.ledger.platform_insert(&row).await.unwrap();
         let meter = MeterId::parse("context_tokens").unwrap();
         test.ledger.meter_insert(&meter_row(&platform, &meter)).await.unwrap();
-        let sealed = Sealed::default();
-        let payments = Payments::over(test.ledger.clone(), sealed.shared(), provider.clone());
+        let payments = Payments::new(test.ledger.clone(), provider.clone());
         let made = payments.meters_ensure(&platform).await.unwrap();
         let price = stripe.price(made[0].stripe_meter.as_deref().unwrap()).await;
-        World { name: test.name, stripe, payments, platform, price, meter, provider, sealed, clock, test }
+        World { name: test.name, stripe, payments, platform, price, meter, provider, clock, test }
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -82,7 +80,7 @@ impl World {
 
     /// Another process over the same ledger and account.
     pub(crate) fn second_worker(&self) -> Payments {
-        Payments::over(self.test.ledger.clone(), self.sealed.shared(), self.provider.clone())
+        Payments::new(self.test.ledger.clone(), self.provider.clone())
     }
 
     /// Seconds after the start of the period.
@@ -138,7 +136,7 @@ impl World {
             revision,
             sum,
         };
-        self.sealed.add(self.ledger(), statement).await
+        seal(self.ledger(), statement).await
     }
 
     pub(crate) async fn sync(&self) -> SyncStatus {

@@ -4,8 +4,9 @@ use billing::payments::{PaymentsError, SyncRequest};
 use ledger::SyncMode;
 use serde_json::json;
 
+use crate::statements::{Statement, commit};
 use crate::stripe::START;
-use crate::world::{EVENT_NAME, HOUR, World, at, id};
+use crate::world::{EVENT_NAME, HOUR, World, at, hour, id};
 
 #[tokio::test]
 async fn g6_each_statement_is_told_once_and_its_minute_shows_it() {
@@ -209,5 +210,27 @@ async fn a_stripe_customer_pays_for_one_customer_and_a_link_that_was_billed_stay
         world.link("acme-4", &other).await;
         let right = world.stripe.customer().await;
         world.link("acme-4", &right).await;
+    }
+}
+
+#[tokio::test]
+async fn a_statement_whose_run_is_not_recorded_beside_the_usage_is_not_sent_nor_what_follows_it() {
+    for world in World::both().await {
+        world.given_subscriber("acme-1").await;
+        let piece = (at(START), at(START + HOUR));
+        let statement = Statement {
+            platform: world.platform.clone(),
+            customer: id("acme-1"),
+            meter: world.meter.clone(),
+            hour: hour(0),
+            piece,
+            revision: 1,
+            sum: 900,
+        };
+        let (run, _) = commit(world.ledger(), statement).await;
+        world.set(2 * HOUR + 900);
+        assert_eq!(world.sync().await.planned, 0, "{}", world.name);
+        world.ledger().seal_run_recorded(&run).await.unwrap();
+        assert_eq!(world.sync().await.delivered, 1, "{}", world.name);
     }
 }
