@@ -77,8 +77,7 @@ fn scan_insert(text: &[u8], mut tokens: Tokens<'_>, start: usize) -> Statement {
     let mut named = false;
     let mut end = start;
     let mut from = false;
-    loop {
-        let Some(token) = tokens.next() else { break };
+    while let Some(token) = tokens.next() {
         if token.is_symbol(text, b';') && token.depth == 0 {
             return if tokens.next().is_some() { Statement::Several } else { other_insert() };
         }

@@ -36,6 +36,7 @@ const ONE_BLOCK: [(&str, &str); 3] = [
 ];
 
 type Reply = oneshot::Sender<Response<Body>>;
+type Source = Box<dyn Read + Send>;
 
 pub(super) fn run(
     engine: &Arc<Shared>,
@@ -162,7 +163,7 @@ impl Job<'_> {
         ask: &Ask,
         text: &[u8],
         statement: Statement,
-        body: Box<dyn Read + Send>,
+        body: Source,
     ) -> Result<(), Exception> {
         if self.running.is_cancelled() {
             return Err(Exception::new(394, "QUERY_WAS_CANCELLED", "The client left"));
@@ -208,7 +209,7 @@ impl Job<'_> {
         sql: &[u8],
         format: &str,
         parameters: &Parameters,
-        mut data: Box<dyn Read + Send>,
+        mut data: Source,
     ) -> Result<(), Exception> {
         let mut insert = connection.insert(sql, format, parameters)?;
         let mut buffer = vec![0; CHUNK];
@@ -319,11 +320,7 @@ fn joined(parts: [Bytes; 2]) -> Bytes {
 }
 
 /// The fields of a form: the query and its parameters. What follows is empty.
-fn read_form(
-    body: Box<dyn Read + Send>,
-    boundary: &str,
-    ask: &mut Ask,
-) -> Result<Box<dyn Read + Send>, Exception> {
+fn read_form(body: Source, boundary: &str, ask: &mut Ask) -> Result<Source, Exception> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(16 * MAX_SQL).unwrap_or(u64::MAX);
     body.take(limit).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
@@ -343,10 +340,7 @@ fn read_form(
 }
 
 /// SQL may stand in the address, in the body, or begin there and go on here; an INSERT's data follows it.
-fn read_statement(
-    query: String,
-    mut body: Box<dyn Read + Send>,
-) -> Result<(Vec<u8>, Statement, Box<dyn Read + Send>), Exception> {
+fn read_statement(query: String, mut body: Source) -> Result<(Vec<u8>, Statement, Source), Exception> {
     let mut text = query.into_bytes();
     let statement = sql::scan(&text);
     if let Statement::Insert { data, format, .. } = &statement

@@ -28,7 +28,7 @@ fn event(id: u64) -> Event {
         tags: (0..id % 3).map(|n| format!("tag{n}")).collect(),
         frame_ids: (0..frames).map(|n| format!("f{n}")).collect(),
         frame_costs: (0..frames).map(|n| n * 1_000_000_007).collect(),
-        note: (id % 2 == 0).then(|| "'quoted' \\ \"text\"".to_owned()),
+        note: id.is_multiple_of(2).then(|| "'quoted' \\ \"text\"".to_owned()),
     }
 }
 
