@@ -12,7 +12,7 @@ impl Seed {
     }
 
     /// SplitMix64 (Steele, Lea, Flood 2014).
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -22,7 +22,7 @@ impl Seed {
 
     /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.draw() % bound
     }
 }
 
@@ -53,7 +53,7 @@ pub fn turn(seed: &mut Seed, customer: &str, request: &str, turn: &str, as_of: &
                 .map(|f| {
                     let tokens = 1 + seed.below(900);
                     cost += tokens;
-                    let digest: String = (0..4).map(|_| format!("{:016x}", seed.next())).collect();
+                    let digest: String = (0..4).map(|_| format!("{:016x}", seed.draw())).collect();
                     json!({
                         "frame": {"provider_id": provider, "frame_id": format!("frame-{f}"), "content_digest": format!("sha256:{digest}")},
                         "token_cost": tokens,
