@@ -38,12 +38,12 @@ pub(crate) fn scan(text: &[u8]) -> Statement {
     let mut ended = first.is_symbol(text, b';');
     let mut into = false;
     for token in tokens {
-        if ended {
-            return Statement::Several;
-        }
-        if token.is_symbol(text, b';') && token.depth == 0 {
+        if token.ends_statement(text) {
             ended = true;
             continue;
+        }
+        if ended {
+            return Statement::Several;
         }
         if into && token.is(text, "OUTFILE") {
             return Statement::Refused { clause: "INTO OUTFILE" };
@@ -78,8 +78,9 @@ fn scan_insert(text: &[u8], mut tokens: Tokens<'_>, start: usize) -> Statement {
     let mut end = start;
     let mut from = false;
     while let Some(token) = tokens.next() {
-        if token.is_symbol(text, b';') && token.depth == 0 {
-            return if tokens.next().is_some() { Statement::Several } else { other_insert() };
+        if token.ends_statement(text) {
+            let more = tokens.any(|token| !token.ends_statement(text));
+            return if more { Statement::Several } else { other_insert() };
         }
         if !named {
             // INSERT INTO [TABLE | FUNCTION] name: whatever the name is, it is not one of the words below.
@@ -133,6 +134,10 @@ fn select_insert(text: &[u8], tokens: Tokens<'_>) -> Statement {
     let mut ended = false;
     let mut input = false;
     for token in tokens {
+        if token.ends_statement(text) {
+            ended = true;
+            continue;
+        }
         if ended {
             return Statement::Several;
         }
@@ -140,7 +145,6 @@ fn select_insert(text: &[u8], tokens: Tokens<'_>) -> Statement {
             return Statement::Refused { clause: "input()" };
         }
         input = token.is(text, "INPUT");
-        ended = token.is_symbol(text, b';') && token.depth == 0;
     }
     other_insert()
 }
@@ -182,6 +186,11 @@ impl Token {
 
     fn is_symbol(&self, text: &[u8], symbol: u8) -> bool {
         self.kind == Kind::Symbol && text.get(self.range.start) == Some(&symbol)
+    }
+
+    /// A semicolon outside brackets. Several in a row at the end are one end.
+    fn ends_statement(&self, text: &[u8]) -> bool {
+        self.depth == 0 && self.is_symbol(text, b';')
     }
 
     fn word(&self, text: &[u8]) -> String {
@@ -359,7 +368,11 @@ mod tests {
     fn two_statements_are_seen_and_a_semicolon_in_text_is_not_one() {
         assert_eq!(scan(b"SELECT 1; SELECT 2"), Statement::Several);
         assert_eq!(scan(b"INSERT INTO t SELECT 1; DROP TABLE t"), Statement::Several);
+        assert_eq!(scan(b"SELECT 1;; SELECT 2"), Statement::Several);
+        assert_eq!(scan(b"INSERT INTO t SELECT 1;; DROP TABLE t"), Statement::Several);
         assert_eq!(scan(b"SELECT ';' ; -- end"), Statement::Select { format: None });
+        assert_eq!(scan(b"SELECT ';;' ;; ;"), Statement::Select { format: None });
+        assert_eq!(scan(b"INSERT INTO t SELECT 1;;"), other_insert());
         assert_eq!(scan(b"SELECT $a$;$a$"), Statement::Select { format: None });
         assert_eq!(scan(b" -- nothing\n/* at all */"), Statement::Empty);
     }

@@ -57,6 +57,8 @@ async fn the_official_client_reads_errors_and_binds_parameters() {
     assert_eq!(read, format!("it's \\ \n \0 ü|{}|2", u64::MAX));
     let read = client.query("SELECT ?").bind("'; DROP TABLE x").fetch_one::<String>().await.unwrap();
     assert_eq!(read, "'; DROP TABLE x");
+    let read = client.query("SELECT ';;';;\n;").fetch_one::<String>().await.unwrap();
+    assert_eq!(read, ";;");
 }
 
 #[tokio::test]

@@ -72,7 +72,8 @@ async fn read_only_access_reads_and_nothing_else() {
         "WITH 1 AS a SELECT a + n FROM n",
         "SHOW TABLES",
         "DESCRIBE n",
-        "EXISTS n",
+        "EXISTS n;;",
+        "SELECT n FROM n;;",
         "EXPLAIN SELECT 1",
     ] {
         reader.query(sql).execute().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
