@@ -1,0 +1,105 @@
+//! The routes of this room. Each handler has its platform from the key.
+
+mod answer;
+mod first;
+mod reports;
+mod settings;
+
+use std::sync::Arc;
+
+use usage::{
+    AuditPolicy, AuditedReport, PlatformId, Rejection, ReportRecord, TurnReport, audit_content, report_diff,
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::{Problem, Routes, codes};
+
+use crate::{
+    IngestError, Parts,
+    journal::{Decision, IndexEntry, Submission},
+};
+pub(crate) use settings::Settings;
+
+pub(crate) fn routes(parts: Arc<Parts>) -> Routes {
+    OpenApiRouter::new()
+        .routes(routes!(reports::post_report))
+        .routes(routes!(reports::post_reports))
+        .routes(routes!(reports::get_report))
+        .with_state(Desk(parts))
+}
+
+/// What handlers share.
+#[derive(Clone)]
+pub(crate) struct Desk(Arc<Parts>);
+
+/// A report that stands in the journal.
+struct Standing {
+    record: ReportRecord,
+    entry: IndexEntry,
+    duplicate: bool,
+}
+
+impl Desk {
+    /// Takes one report: whatever is answered was decided by the journal and is on its disk.
+    async fn take(&self, platform: &PlatformId, backfill: bool, body: &[u8]) -> Result<Standing, Problem> {
+        let audited = audit_content(TurnReport::from_json(body)?)?;
+        let settings = self.0.settings.of(platform).await?;
+        let customer = &audited.report().customer_id;
+        if settings.strict_customers {
+            self.0.settings.known_customer(platform, customer).await?;
+        }
+        let erasure = self.0.settings.erasure_key(platform, customer).await?;
+        let record = ReportRecord::build(platform, &audited, &erasure);
+        let untimely = self.timeliness(&audited, backfill, settings.accept_back_us).err();
+        match self.0.appender.append(Submission::new(&record, untimely)).await {
+            Some(Decision::Accepted(entry)) => {
+                metrics::counter!("contextmeter_reports_accepted_total").increment(1);
+                Ok(Standing { record, entry, duplicate: false })
+            }
+            Some(Decision::Duplicate(entry)) => {
+                metrics::counter!("contextmeter_reports_duplicate_total").increment(1);
+                Ok(Standing { record, entry, duplicate: true })
+            }
+            Some(Decision::Conflict(first)) => {
+                metrics::counter!("contextmeter_reports_conflict_total").increment(1);
+                Err(self.conflict(&record, &first).await)
+            }
+            Some(Decision::Untimely(rejection)) => Err(rejection.into()),
+            None => Err(not_durable()),
+        }
+    }
+
+    fn timeliness(&self, audited: &AuditedReport, backfill: bool, accept_back: i64) -> Result<(), Rejection> {
+        let mut policy = AuditPolicy::new(self.0.clock.now());
+        policy.accept_back_micros = if backfill { BACKFILL_MICROS.max(accept_back) } else { accept_back };
+        audited.check_time(&policy)
+    }
+
+    async fn conflict(&self, record: &ReportRecord, first: &IndexEntry) -> Problem {
+        let problem = Problem::new(&codes::REPORT_CONFLICT)
+            .detail("This turn was reported before with other content, which stands; report new content as a new turn.")
+            .with("first_report_hash", serde_json::json!(hex::encode(first.report_hash)))
+            .with("first_received_at", serde_json::json!(first.received_at()))
+            .with("report_hash", serde_json::json!(record.report_hash));
+        match self.first_report(record, first).await {
+            Some(report) => {
+                let differences = report_diff(&report, record.audited.report());
+                problem.with("differences", serde_json::json!(differences))
+            }
+            // The first content is in the store, which is away; that it differs is certain all the same.
+            None => problem.with("differences", serde_json::Value::Null),
+        }
+    }
+}
+
+/// How far back a key with scope `backfill` reaches: longer than the index remembers would not be safe to repeat.
+const BACKFILL_MICROS: i64 = 400 * 86_400 * 1_000_000;
+
+fn not_durable() -> Problem {
+    Problem::new(&codes::NOT_DURABLE)
+        .detail("The journal cannot make the report durable now; send the same report again, here or to another address.")
+}
+
+/// A failure of the journal while it is only read.
+fn unreadable(error: &IngestError) -> Problem {
+    Problem::new(&codes::INTERNAL).internal(error)
+}

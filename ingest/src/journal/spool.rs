@@ -1,0 +1,213 @@
+//! What the writer reads from the journal and notes in it.
+
+use std::collections::BTreeMap;
+
+use ledger::HourCount;
+use usage::{Hour, PlatformId, Timestamp};
+
+use super::{
+    EpochState, Journal, Record, keys,
+    record::{BlockEnd, Count, Quarantined, Value as _},
+};
+use crate::{IngestError, error::During as _};
+
+/// Records that are sent together, for ever under the same bounds.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    pub(crate) first_seq: u64,
+    pub(crate) last_seq: u64,
+    pub(crate) records: Vec<Record>,
+}
+
+/// Cumulative counts of hours, by hour and platform.
+pub(crate) type Tally = BTreeMap<(i64, String), Count>;
+
+impl Journal {
+    /// Epochs with something to send or to tell, the oldest first, ours last; each with the counts that the ledger lacks.
+    pub(crate) fn unfinished(&self) -> Result<Vec<(u64, EpochState, Tally)>, IngestError> {
+        let mut lanes = Vec::new();
+        for (epoch, state) in self.tables.epoch_states()? {
+            if epoch != self.epoch && state.is_finished() {
+                continue;
+            }
+            let mut untold = Tally::new();
+            for entry in self.tables.counts.prefix(keys::epoch(epoch)) {
+                let (key, value) = entry.into_inner().during("reading counts")?;
+                let count = Count::decode(&value)?;
+                if count.seq > state.told_seq {
+                    untold.insert(hour_of(&key)?, count);
+                }
+            }
+            lanes.push((epoch, state, untold));
+        }
+        Ok(lanes)
+    }
+
+    /// The block after a position: the one that was cut there before, or a new one of about `rows` rows.
+    pub(crate) fn next_block(
+        &self,
+        epoch: u64,
+        stored_seq: u64,
+        rows: usize,
+    ) -> Result<Option<Block>, IngestError> {
+        let first_seq = stored_seq.saturating_add(1);
+        let start = keys::position(epoch, first_seq);
+        let cut = self.tables.blocks.get(start).during("reading a block's bounds")?;
+        let bound = cut.map(|bytes| BlockEnd::decode(&bytes)).transpose()?;
+        let mut records: Vec<Record> = Vec::new();
+        let (mut last_seq, mut taken, mut bytes) = (stored_seq, 0_usize, 0_usize);
+        for entry in self.tables.records.range(start..=keys::position(epoch, u64::MAX)) {
+            let value = entry.value().during("reading records")?;
+            let record = Record::decode(&value)?;
+            if record.first_seq != last_seq.saturating_add(1) {
+                return Err(gap(epoch, last_seq));
+            }
+            last_seq = record.last_seq;
+            taken = taken.saturating_add(record.events.len().max(1));
+            bytes = bytes.saturating_add(value.len());
+            records.push(record);
+            let full = match bound {
+                Some(BlockEnd(end)) => last_seq >= end,
+                None => taken >= rows || bytes >= BLOCK_BYTES,
+            };
+            if full {
+                break;
+            }
+        }
+        if bound.is_some_and(|BlockEnd(end)| end != last_seq) {
+            return Err(gap(epoch, last_seq));
+        }
+        if records.is_empty() {
+            return Ok(None);
+        }
+        if bound.is_none() {
+            // Before anything is sent: after a crash the same rows go together again, and the store sees the same block.
+            let mut batch = self.batch();
+            batch.insert(&self.tables.blocks, start, BlockEnd(last_seq).encode()?);
+            self.commit(batch, "cutting a block")?;
+        }
+        Ok(Some(Block { first_seq, last_seq, records }))
+    }
+
+    /// Notes that a block is stored, except for what is quarantined: the counts move with the position, in one step.
+    pub(crate) fn note_stored(
+        &self,
+        epoch: u64,
+        state: EpochState,
+        block: Block,
+        refused: &BTreeMap<usize, String>,
+    ) -> Result<(EpochState, Tally), IngestError> {
+        let mut batch = self.batch();
+        let mut changed = Tally::new();
+        for (at, record) in block.records.into_iter().enumerate() {
+            if let Some(reason) = refused.get(&at) {
+                let key = keys::position(epoch, record.first_seq);
+                let kept = Quarantined { reason: reason.clone(), record };
+                batch.insert(&self.tables.quarantine, key, kept.encode()?);
+                continue;
+            }
+            for event in &record.events {
+                let hour = (event.hour, event.platform.clone());
+                let count = match changed.get(&hour) {
+                    Some(count) => *count,
+                    None => self.count(epoch, &hour)?,
+                };
+                let overflow =
+                    || IngestError::Corrupt { what: "count", reason: "it is too large".to_owned() };
+                let count = Count {
+                    seq: block.last_seq,
+                    events: count.events.checked_add(1).ok_or_else(overflow)?,
+                    tokens: count.tokens.checked_add(event.tokens.into()).ok_or_else(overflow)?,
+                    frames: count.frames.checked_add(event.frames_served.into()).ok_or_else(overflow)?,
+                };
+                changed.insert(hour, count);
+            }
+        }
+        for ((hour, platform), count) in &changed {
+            batch.insert(&self.tables.counts, keys::count(epoch, *hour, platform), count.encode()?);
+        }
+        let state = EpochState { stored_seq: block.last_seq, ..state };
+        batch.insert(&self.tables.epochs, keys::epoch(epoch), state.encode()?);
+        batch.remove(&self.tables.blocks, keys::position(epoch, block.first_seq));
+        self.commit(batch, "noting what is stored")?;
+        Ok((state, changed))
+    }
+
+    fn count(&self, epoch: u64, (hour, platform): &(i64, String)) -> Result<Count, IngestError> {
+        let found = self.tables.counts.get(keys::count(epoch, *hour, platform)).during("reading a count")?;
+        found.map_or_else(|| Ok(Count::default()), |bytes| Count::decode(&bytes))
+    }
+
+    /// Notes that the ledger knows, and lets go of the records; the index stays.
+    pub(crate) fn note_told(&self, epoch: u64, state: EpochState) -> Result<EpochState, IngestError> {
+        let told = EpochState { told_seq: state.stored_seq, ..state };
+        let mut batch = self.batch();
+        let done =
+            keys::position(epoch, state.told_seq.saturating_add(1))..=keys::position(epoch, told.told_seq);
+        if state.told_seq < told.told_seq {
+            for entry in self.tables.records.range(done) {
+                batch.remove(&self.tables.records, entry.key().during("reading records")?);
+            }
+        }
+        batch.insert(&self.tables.epochs, keys::epoch(epoch), told.encode()?);
+        self.commit(batch, "letting go of records")?;
+        Ok(told)
+    }
+
+    /// Whether a report is in the store, or quarantined.
+    pub(crate) fn is_stored(&self, entry: &super::IndexEntry) -> Result<bool, IngestError> {
+        let state = self.tables.epochs.get(keys::epoch(entry.epoch)).during("reading an epoch")?;
+        let state = state.map(|bytes| EpochState::decode(&bytes)).transpose()?;
+        Ok(state.is_some_and(|state| entry.last_seq <= state.stored_seq))
+    }
+
+    /// When the oldest record that is not stored was accepted.
+    pub(crate) fn oldest_unstored(
+        &self,
+        epoch: u64,
+        stored_seq: u64,
+    ) -> Result<Option<Timestamp>, IngestError> {
+        let start = keys::position(epoch, stored_seq.saturating_add(1));
+        let oldest = self.tables.records.range(start..=keys::position(epoch, u64::MAX)).next();
+        let Some(oldest) = oldest else { return Ok(None) };
+        let record = Record::decode(&oldest.value().during("reading records")?)?;
+        Ok(Some(Timestamp::from_micros(record.received_at)))
+    }
+
+    /// How many records the store refused and a person must look at.
+    pub(crate) fn quarantined(&self) -> Result<usize, IngestError> {
+        self.tables.quarantine.len().during("counting quarantined records")
+    }
+}
+
+/// A block's JSON and rows together; ClickHouse takes a body of this size in one go.
+const BLOCK_BYTES: usize = 32 << 20;
+
+fn gap(epoch: u64, seq: u64) -> IngestError {
+    IngestError::Corrupt { what: "epoch", reason: format!("epoch {epoch} has a gap after position {seq}") }
+}
+
+fn hour_of(key: &[u8]) -> Result<(i64, String), IngestError> {
+    keys::read_count(key).ok_or_else(|| IngestError::Corrupt {
+        what: "count",
+        reason: "its key is no epoch, hour and platform".to_owned(),
+    })
+}
+
+/// Counts as the ledger takes them.
+pub(crate) fn hour_counts(tally: &Tally) -> Result<Vec<HourCount>, IngestError> {
+    let corrupt = |reason: String| IngestError::Corrupt { what: "count", reason };
+    tally
+        .iter()
+        .map(|((hour, platform), count)| {
+            Ok(HourCount {
+                platform: PlatformId::parse(platform.as_str()).map_err(|error| corrupt(error.to_string()))?,
+                hour: Hour::from_index(*hour).ok_or_else(|| corrupt(format!("{hour} is no hour")))?,
+                seq: count.seq,
+                events: count.events,
+                tokens: count.tokens,
+                frames: count.frames,
+            })
+        })
+        .collect()
+}
