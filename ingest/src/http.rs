@@ -7,6 +7,7 @@ mod settings;
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use usage::{
     AuditPolicy, AuditedReport, PlatformId, Rejection, ReportRecord, TurnReport, audit_content, report_diff,
 };
@@ -31,6 +32,16 @@ pub(crate) fn routes(parts: Arc<Parts>) -> Routes {
 #[derive(Clone)]
 pub(crate) struct Desk(Arc<Parts>);
 
+struct Prepared {
+    record: ReportRecord,
+    submission: Submission,
+}
+
+struct Queued {
+    record: ReportRecord,
+    decision: oneshot::Receiver<Decision>,
+}
+
 /// A report that stands in the journal.
 struct Standing {
     record: ReportRecord,
@@ -41,6 +52,12 @@ struct Standing {
 impl Desk {
     /// Takes one report: whatever is answered was decided by the journal and is on its disk.
     async fn take(&self, platform: &PlatformId, backfill: bool, body: &[u8]) -> Result<Standing, Problem> {
+        let queued = self.enqueue(self.prepare(platform, backfill, body).await?).await?;
+        self.decided(queued).await
+    }
+
+    /// Everything that can be computed before the journal decides.
+    async fn prepare(&self, platform: &PlatformId, backfill: bool, body: &[u8]) -> Result<Prepared, Problem> {
         let audited = audit_content(TurnReport::from_json(body)?)?;
         let settings = self.0.settings.of(platform).await?;
         let customer = &audited.report().customer_id;
@@ -50,21 +67,34 @@ impl Desk {
         let erasure = self.0.settings.erasure_key(platform, customer).await?;
         let record = ReportRecord::build(platform, &audited, &erasure);
         let untimely = self.timeliness(&audited, backfill, settings.accept_back_us).err();
-        match self.0.appender.append(Submission::new(&record, untimely)).await {
-            Some(Decision::Accepted(entry)) => {
+        let submission = Submission::new(&record, untimely);
+        Ok(Prepared { record, submission })
+    }
+
+    /// Gives a report its place in the order of decisions.
+    async fn enqueue(&self, prepared: Prepared) -> Result<Queued, Problem> {
+        let Prepared { record, submission } = prepared;
+        let decision = self.0.appender.enqueue(submission).await.ok_or_else(not_durable)?;
+        Ok(Queued { record, decision })
+    }
+
+    async fn decided(&self, queued: Queued) -> Result<Standing, Problem> {
+        let Queued { record, decision } = queued;
+        match decision.await {
+            Ok(Decision::Accepted(entry)) => {
                 metrics::counter!("contextmeter_reports_accepted_total").increment(1);
                 Ok(Standing { record, entry, duplicate: false })
             }
-            Some(Decision::Duplicate(entry)) => {
+            Ok(Decision::Duplicate(entry)) => {
                 metrics::counter!("contextmeter_reports_duplicate_total").increment(1);
                 Ok(Standing { record, entry, duplicate: true })
             }
-            Some(Decision::Conflict(first)) => {
+            Ok(Decision::Conflict(first)) => {
                 metrics::counter!("contextmeter_reports_conflict_total").increment(1);
                 Err(self.conflict(&record, &first).await)
             }
-            Some(Decision::Untimely(rejection)) => Err(rejection.into()),
-            None => Err(not_durable()),
+            Ok(Decision::Untimely(rejection)) => Err(rejection.into()),
+            Err(_) => Err(not_durable()),
         }
     }
 

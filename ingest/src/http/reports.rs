@@ -7,7 +7,7 @@ use axum::{
 };
 use futures_util::{StreamExt as _, stream};
 use http::header;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use usage::{ReportKey, RequestId, TurnId};
 use web::{Auth, Caller, Problem, Scope, StrictPath, codes, read_body, scope};
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::journal::blocking;
 
-/// Lines of a batch that are decided at once; their groups share a disk flush.
+/// Lines of a batch that are prepared at once.
 const AT_ONCE: usize = 64;
 const LINES: usize = 10_000;
 
@@ -61,22 +61,35 @@ pub(super) async fn post_reports(
         return Err(Problem::new(&codes::BODY_TOO_LARGE)
             .detail(format!("A batch may have {LINES} lines at the most; send several batches.")));
     }
-    let backfill = backfill(&caller);
-    let platform = &caller.platform;
-    let desk = &desk;
-    let answers: Vec<Value> = stream::iter(lines)
-        .map(|line| async move {
-            match desk.take(platform, backfill, &line).await {
-                Ok(standing) => (200, "answer", json!(desk.answer(&standing))),
-                Err(problem) => (problem.code().status, "problem", problem.to_json()),
-            }
-        })
+    let (backfill, platform, desk_ref) = (backfill(&caller), &caller.platform, &desk);
+    let prepared: Vec<_> = stream::iter(lines)
+        .map(|line| async move { desk_ref.prepare(platform, backfill, &line).await })
         .buffered(AT_ONCE)
-        .enumerate()
-        .map(|(at, (status, member, body))| json!({"line": at.saturating_add(1), "status": status, member: body}))
         .collect()
         .await;
-    let text: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
+    // One after the other: of two lines about one turn the first decides.
+    let mut queued = Vec::with_capacity(prepared.len());
+    for line in prepared {
+        queued.push(match line {
+            Ok(prepared) => desk.enqueue(prepared).await,
+            Err(problem) => Err(problem),
+        });
+    }
+    let mut text = String::new();
+    for (line, queued) in (1_usize..).zip(queued) {
+        let standing = match queued {
+            Ok(queued) => desk.decided(queued).await,
+            Err(problem) => Err(problem),
+        };
+        let answer = match standing {
+            Ok(standing) => json!({"line": line, "status": 200, "answer": desk.answer(&standing)}),
+            Err(problem) => {
+                json!({"line": line, "status": problem.code().status, "problem": problem.to_json()})
+            }
+        };
+        text.push_str(&answer.to_string());
+        text.push('\n');
+    }
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], text).into_response())
 }
 

@@ -109,14 +109,14 @@ impl Appender {
         })
     }
 
-    /// None when the journal ended before it could promise anything.
-    pub(crate) async fn append(&self, submission: Submission) -> Option<Decision> {
+    /// Gives a submission its place in the order of decisions. None when the journal is closed; the answer fails when the
+    /// journal ended before it could promise anything.
+    pub(crate) async fn enqueue(&self, submission: Submission) -> Option<oneshot::Receiver<Decision>> {
         let permit = Arc::clone(&self.places).acquire_owned().await.ok()?;
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let (answer, decision) = oneshot::channel();
         queue.send(Waiting { submission, answer, _permit: permit }).ok()?;
-        drop(queue);
-        decision.await.ok()
+        Some(decision)
     }
 
     /// Lets what waits be appended and ends the thread.
