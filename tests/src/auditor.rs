@@ -40,7 +40,8 @@ impl Auditor {
     pub fn judge_statements(&self, statements: &[Value]) {
         let mut sums: BTreeMap<String, u128> = BTreeMap::new();
         for statement in statements {
-            let customer = statement["customer_id"].as_str().expect("a statement names its customer").to_owned();
+            let customer =
+                statement["customer_id"].as_str().expect("a statement names its customer").to_owned();
             let sum: u128 = statement["sum"].as_str().expect("a sum is text").parse().expect("of digits");
             *sums.entry(customer).or_default() += sum;
         }

@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this crate is test code: a failure ends the test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "this crate is test code: a failure ends the test"
+)]
 
 pub mod auditor;
 pub mod load;

@@ -40,11 +40,9 @@ impl World {
     /// Starts a role on a data folder and waits until it is ready.
     pub async fn start(&self, role: &str, name: &str) -> Service {
         let service = self.start_unready(role, name).await;
-        wait::until(&format!("{role} is ready"), async || {
-            match service.get_as(None, "/readyz").await {
-                answer if answer.status == 200 => Ok(()),
-                answer => Err(format!("{} {}", answer.status, answer.body)),
-            }
+        wait::until(&format!("{role} is ready"), async || match service.get_as(None, "/readyz").await {
+            answer if answer.status == 200 => Ok(()),
+            answer => Err(format!("{} {}", answer.status, answer.body)),
         })
         .await;
         service
@@ -68,7 +66,8 @@ impl World {
         })
         .await;
         let url = run["url"].as_str().expect("run.json has a url").to_owned();
-        let operator = std::fs::read_to_string(data.join("operator.key")).unwrap_or_default().trim().to_owned();
+        let operator =
+            std::fs::read_to_string(data.join("operator.key")).unwrap_or_default().trim().to_owned();
         Service { child, url, operator, http: reqwest::Client::new() }
     }
 
@@ -191,7 +190,12 @@ impl Service {
     }
 
     /// Posts bytes as JSON to a service that may be killed meanwhile.
-    pub async fn try_post_as(&self, key: Option<&str>, path: &str, body: Vec<u8>) -> Result<Answer, reqwest::Error> {
+    pub async fn try_post_as(
+        &self,
+        key: Option<&str>,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<Answer, reqwest::Error> {
         let request = self.request(reqwest::Method::POST, path, key);
         try_send(request.header("content-type", "application/json").body(body)).await
     }
