@@ -14,6 +14,8 @@ use usage::{Hour, ManualClock, PlatformId, SharedClock, Timestamp};
 use usage_store::{Cut, EpochTotals, StoreOptions, UsageStore};
 use web::{ApiKey, KeyRing, Readiness, WebOptions, operator_hash};
 
+use crate::proxy::Proxy;
+
 const OPERATOR: &str = "cm_operator_test";
 /// 2026-11-30T12:00:00Z
 pub(crate) const NOON: i64 = 1_796_040_000_000_000;
@@ -21,7 +23,10 @@ pub(crate) const NOON: i64 = 1_796_040_000_000_000;
 /// What outlives a process of the service.
 pub(crate) struct World {
     pub(crate) clock: ManualClock,
+    /// Straight to the engine.
     pub(crate) store: UsageStore,
+    /// As the room reaches it.
+    room_store: UsageStore,
     test: TestLedger,
     folder: tempfile::TempDir,
     _engine: Engine,
@@ -57,7 +62,15 @@ impl World {
         let store = UsageStore::over_connector(engine.connector(), StoreOptions::default());
         let row = PlatformRow::new(platform(), false, Timestamp::from_micros(NOON));
         test.ledger.platform_insert(&row).await.unwrap();
-        World { clock, store, test, folder, _engine: engine }
+        World { clock, room_store: store.clone(), store, test, folder, _engine: engine }
+    }
+
+    /// With a proxy between the room and the engine.
+    pub(crate) async fn proxied() -> (World, Proxy) {
+        let world = World::sqlite().await.with_tables().await;
+        let proxy = Proxy::start(world._engine.connector()).await;
+        let store = UsageStore::over_url(&proxy.url, "default", "", StoreOptions::default());
+        (World { room_store: store, ..world }, proxy)
     }
 
     pub(crate) async fn with_tables(self) -> World {
@@ -87,7 +100,7 @@ impl World {
         set(&mut options);
         let deps = IngestDeps {
             ledger: self.ledger().clone(),
-            store: self.store.clone(),
+            store: self.room_store.clone(),
             clock: shared(&self.clock),
             signer: Arc::new(World::signer()),
         };
