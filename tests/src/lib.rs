@@ -11,4 +11,4 @@ pub mod load;
 pub mod wait;
 pub mod world;
 
-pub use world::{Answer, Service, World};
+pub use world::{Answer, Service, World, repository};
