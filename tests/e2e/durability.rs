@@ -65,25 +65,21 @@ async fn g1_what_was_acknowledged_survives_kill_9_and_is_counted_once() {
             turns.push(turn(&mut seed, &customer, &format!("req-{round}-{n}"), "1", &as_of));
         }
         let after = 40 + seed.below(120);
-        let killer = {
-            let service = Arc::clone(&service);
-            tokio::spawn(async move {
-                contextmeter_tests::wait::until("enough reports are in", async || {
-                    let metrics = service.get_as(None, "/metrics").await;
-                    let text = metrics.body.as_str().unwrap_or_default().to_owned();
-                    let accepted: u64 = text
-                        .lines()
-                        .find_map(|line| line.strip_prefix("contextmeter_reports_accepted_total "))
-                        .and_then(|n| n.parse().ok())
-                        .unwrap_or(0);
-                    if accepted >= after { Ok(()) } else { Err(format!("{accepted} of {after}")) }
-                })
-                .await;
-                service.signal("KILL").await;
+        let kill = async {
+            contextmeter_tests::wait::until("enough reports are in", async || {
+                let metrics = service.get_as(None, "/metrics").await;
+                let text = metrics.body.as_str().unwrap_or_default().to_owned();
+                let accepted: u64 = text
+                    .lines()
+                    .find_map(|line| line.strip_prefix("contextmeter_reports_accepted_total "))
+                    .and_then(|n| n.parse().ok())
+                    .unwrap_or(0);
+                if accepted >= after { Ok(()) } else { Err(format!("{accepted} of {after}")) }
             })
+            .await;
+            service.signal("KILL").await;
         };
-        let acknowledged = post_until_killed(&service, &key, &turns).await;
-        killer.await.expect("the service was killed");
+        let (acknowledged, ()) = tokio::join!(post_until_killed(&service, &key, &turns), kill);
         println!("round {round}: {} of {} acknowledged before kill -9", acknowledged.len(), turns.len());
         assert!(acknowledged.len() < turns.len(), "the kill came in the middle");
         for turn in &acknowledged {
