@@ -16,7 +16,7 @@ use web::{Problem, Routes, codes};
 
 use crate::{
     IngestError, Parts,
-    journal::{Decision, IndexEntry, Submission},
+    journal::{Decision, IndexEntry, REMEMBERED_MICROS, Submission},
 };
 pub(crate) use settings::Settings;
 
@@ -100,7 +100,9 @@ impl Desk {
 
     fn timeliness(&self, audited: &AuditedReport, backfill: bool, accept_back: i64) -> Result<(), Rejection> {
         let mut policy = AuditPolicy::new(self.0.clock.now());
-        policy.accept_back_micros = if backfill { BACKFILL_MICROS.max(accept_back) } else { accept_back };
+        // Beyond what the index remembers a repeat could not be told from a new report.
+        policy.accept_back_micros =
+            if backfill { REMEMBERED_MICROS } else { accept_back.min(REMEMBERED_MICROS) };
         audited.check_time(&policy)
     }
 
@@ -120,9 +122,6 @@ impl Desk {
         }
     }
 }
-
-/// How far back a key with scope `backfill` reaches: longer than the index remembers would not be safe to repeat.
-const BACKFILL_MICROS: i64 = 400 * 86_400 * 1_000_000;
 
 fn not_durable() -> Problem {
     Problem::new(&codes::NOT_DURABLE)

@@ -11,7 +11,7 @@ use web::{Readiness, Routes};
 use crate::{
     IngestError,
     http::{self, Settings},
-    journal::{Appender, Journal, blocking},
+    journal::{Appender, Journal, blocking, forget_daily},
     writer::{Progress, Writer},
 };
 
@@ -118,6 +118,8 @@ impl Ingest {
             asked: questions,
             shutdown: shutdown.clone(),
         };
+        let sweep = forget_daily(Arc::downgrade(&journal), Arc::clone(&clock), shutdown.clone());
+        tokio::spawn(sweep);
         let parts = Parts {
             settings: Settings::new(ledger, Arc::clone(&clock)),
             journal,

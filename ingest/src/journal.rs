@@ -4,12 +4,14 @@
 //! the disk before the first of its answers leaves.
 
 mod appender;
+mod forget;
 mod keys;
 mod open;
 mod record;
 mod spool;
 
 pub(crate) use appender::{Appender, Decision, Submission};
+pub(crate) use forget::{REMEMBERED_MICROS, forget_daily};
 pub(crate) use open::blocking;
 pub(crate) use record::{EpochState, IndexEntry, Record};
 pub(crate) use spool::{Block, Tally, hour_counts};
@@ -53,6 +55,17 @@ struct Frontier {
     in_flight: Option<Timestamp>,
     /// No later group gets an earlier time.
     floor: Timestamp,
+    /// Of our own epoch.
+    stored_seq: u64,
+    /// What former epochs left.
+    former_rows: u64,
+}
+
+impl Frontier {
+    fn gauge(&self) {
+        let rows = self.appended_seq.saturating_sub(self.stored_seq).saturating_add(self.former_rows);
+        metrics::gauge!("contextmeter_journal_backlog_rows").set(u32::try_from(rows).unwrap_or(u32::MAX));
+    }
 }
 
 /// What the writer sees of the frontier.
@@ -94,6 +107,7 @@ impl Journal {
             let mut frontier = self.frontier();
             frontier.appended_seq = appended_seq;
             frontier.in_flight = None;
+            frontier.gauge();
         }
         self.appended.notify_one();
     }

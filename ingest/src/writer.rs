@@ -107,7 +107,6 @@ impl Writer {
                     }
                 }
             }
-            self.gauge(lane);
             if lane.state.is_finished() {
                 return Ok(());
             }
@@ -157,7 +156,7 @@ impl Writer {
     /// Sends a block until all of it is stored or known to be refused; the latter by place and reason.
     async fn send(&self, block: &Block) -> Result<BTreeMap<usize, String>, Stop> {
         let mut refused = BTreeMap::new();
-        let mut parts = vec![0..block.records.len()];
+        let mut parts: Vec<_> = std::iter::once(0..block.records.len()).collect();
         while let Some(part) = parts.pop() {
             let Some(records) = block.records.get(part.clone()) else { continue };
             let Err(reason) = self.insert(records).await? else { continue };
@@ -234,12 +233,6 @@ impl Writer {
             progress.trouble = trouble;
             changed
         });
-    }
-
-    fn gauge(&self, lane: &Lane) {
-        let appended = lane.state.end_seq.unwrap_or_else(|| self.journal.appended_seq());
-        let rows = u32::try_from(appended.saturating_sub(lane.state.stored_seq)).unwrap_or(u32::MAX);
-        metrics::gauge!("contextmeter_journal_backlog_rows").set(rows);
     }
 
     async fn pause(&self, time: Duration) -> Result<(), Stop> {

@@ -1,7 +1,7 @@
 //! What a host is told about its report.
 
 use serde::Serialize;
-use usage::{Acknowledgement, AcknowledgementBody, Finding, ReportRecord, TurnReport};
+use usage::{Acknowledgement, AcknowledgementBody, Finding, ReportRecord};
 use utoipa::ToSchema;
 
 use super::{Desk, IndexEntry, Standing};
@@ -50,26 +50,18 @@ pub(super) struct Remembered {
 impl Desk {
     pub(super) fn answer(&self, standing: &Standing) -> Answer {
         let Standing { record, entry, duplicate } = standing;
+        let report = record.audited.report();
         Answer {
             status: if *duplicate { "duplicate" } else { "accepted" },
             tokens: record.audited.tokens(),
             events: events(record),
             warnings: record.audited.warnings().iter().map(warning).collect(),
-            acknowledgement: self.acknowledge(&record.platform, record.audited.report(), entry),
+            acknowledgement: self.sign(&record.platform, &report.request_id, &report.turn_id, entry),
         }
     }
 
     /// The same entry always gives the same signature: Ed25519 has no chance in it.
-    fn acknowledge(
-        &self,
-        platform: &usage::PlatformId,
-        report: &TurnReport,
-        entry: &IndexEntry,
-    ) -> Acknowledgement {
-        self.sign(platform, &report.request_id, &report.turn_id, entry)
-    }
-
-    pub(super) fn sign(
+    fn sign(
         &self,
         platform: &usage::PlatformId,
         request: &usage::RequestId,

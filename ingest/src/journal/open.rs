@@ -57,7 +57,13 @@ impl Journal {
             epoch,
             clock,
             // The ledger takes the epoch as complete up to its opening.
-            frontier: Mutex::new(Frontier { appended_seq: 0, in_flight: None, floor: row.opened_at }),
+            frontier: Mutex::new(Frontier {
+                appended_seq: 0,
+                in_flight: None,
+                floor: row.opened_at,
+                stored_seq: 0,
+                former_rows: 0,
+            }),
             appended: Notify::new(),
             fatal: watch::Sender::new(None),
         })

@@ -40,6 +40,11 @@ impl Journal {
             }
             lanes.push((epoch, state, untold));
         }
+        let left = |state: &EpochState| state.end_seq.map_or(0, |end| end.saturating_sub(state.stored_seq));
+        let mut frontier = self.frontier();
+        frontier.former_rows = lanes.iter().map(|(_, state, _)| left(state)).fold(0, u64::saturating_add);
+        frontier.gauge();
+        drop(frontier);
         Ok(lanes)
     }
 
@@ -130,6 +135,15 @@ impl Journal {
         batch.insert(&self.tables.epochs, keys::epoch(epoch), state.encode()?);
         batch.remove(&self.tables.blocks, keys::position(epoch, block.first_seq));
         self.commit(batch, "noting what is stored")?;
+        let mut frontier = self.frontier();
+        if epoch == self.epoch {
+            frontier.stored_seq = block.last_seq;
+        } else {
+            let rows = block.last_seq.saturating_sub(block.first_seq).saturating_add(1);
+            frontier.former_rows = frontier.former_rows.saturating_sub(rows);
+        }
+        frontier.gauge();
+        drop(frontier);
         Ok((state, changed))
     }
 
