@@ -22,10 +22,11 @@ CREATE TABLE IF NOT EXISTS usage_events {{on_cluster}}
     frames_rejected   UInt32,
     salt              FixedString(32) COMMENT 'of the event; each frame has its own, derived from it',
     warnings          Array(LowCardinality(String)),
+    -- digest_kind: 0 none, 1 sha256 in digest_sha256, 2 any other text in digest_other
     frames            Nested
     (
         frame_id      String,
-        digest_kind   UInt8 COMMENT '0 none, 1 sha256 in digest_sha256, 2 any other text in digest_other',
+        digest_kind   UInt8,
         digest_sha256 FixedString(32),
         digest_other  String,
         cost          UInt64,
