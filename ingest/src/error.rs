@@ -21,8 +21,7 @@ pub enum IngestError {
     Ledger(#[from] ledger::LedgerError),
     /// The folder is an older copy of itself: what was accepted after the copy is not in it, and must not be declared ended.
     #[error(
-        "the ledger has epoch {epoch} open for this journal folder, but the folder does not know it: it is an older copy; \
-         put the newest folder back"
+        "the ledger knows more of epoch {epoch} than this journal folder holds: it is an older copy; put the newest folder back"
     )]
     OlderFolder { epoch: u64 },
     /// The ledger is an older copy of itself.

@@ -40,6 +40,10 @@ impl Journal {
         let former = match open {
             None => None,
             Some(row) => match found.ends.iter().find(|(epoch, _)| *epoch == row.epoch) {
+                // Confirmed was what stood on the disk: the folder that said so held more than this one.
+                Some((_, last_seq)) if *last_seq < row.confirmed_seq => {
+                    return Err(IngestError::OlderFolder { epoch: row.epoch });
+                }
                 Some(known) => Some(*known),
                 None if found.was_opening => Some((row.epoch, 0)),
                 None => return Err(IngestError::OlderFolder { epoch: row.epoch }),

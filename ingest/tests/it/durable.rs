@@ -79,6 +79,23 @@ async fn an_older_copy_of_the_folder_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_lacks_confirmed_positions_of_its_own_epoch_is_refused() {
+    let world = World::sqlite().await.with_tables().await;
+    let room = world.open().await;
+    assert_eq!(room.post(&report("1", &[3])).await.0, 200);
+    room.ingest.drained().await;
+    room.end().await;
+    let row = world.ledger().epoch_list().await.unwrap().remove(0);
+    assert_eq!((row.epoch, row.confirmed_seq), (1, 1));
+    // The folder that is gone had two more reports, and they are stored.
+    world.ledger().epoch_confirm(1, 3, row.confirmed_through, &[]).await.unwrap();
+    let error = world.open_with(|_| {}).await.err().unwrap();
+    assert!(matches!(error, ingest::IngestError::OlderFolder { epoch: 1 }), "{error}");
+    let row = world.ledger().epoch_list().await.unwrap().remove(0);
+    assert_eq!(row.end_seq, None, "an end that is not true was declared");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn reports_are_taken_while_the_ledger_is_away() {
     // The operator's token asks the ledger for its platform, so this test posts with a key.
     let world = World::sqlite().await.with_tables().await;
