@@ -41,7 +41,7 @@ pub(super) struct Remembered {
     request_id: String,
     turn_id: String,
     report_hash: String,
-    /// Whether it is in the store, with everything before it.
+    /// Whether it is in the store. False also when the store refused it and the journal keeps it for a person.
     stored: bool,
     #[schema(value_type = Object)]
     acknowledgement: Acknowledgement,

@@ -168,11 +168,17 @@ impl Journal {
         Ok(told)
     }
 
-    /// Whether a report is in the store, or quarantined.
+    /// Whether a report is in the store. One that is set apart is not, although what follows it is.
     pub(crate) fn is_stored(&self, entry: &super::IndexEntry) -> Result<bool, IngestError> {
         let state = self.tables.epochs.get(keys::epoch(entry.epoch)).during("reading an epoch")?;
         let state = state.map(|bytes| EpochState::decode(&bytes)).transpose()?;
-        Ok(state.is_some_and(|state| entry.last_seq <= state.stored_seq))
+        if state.is_none_or(|state| entry.last_seq > state.stored_seq) {
+            return Ok(false);
+        }
+        // The position and the quarantine are written together, so this look comes second.
+        let key = keys::position(entry.epoch, entry.first_seq);
+        let apart = self.tables.quarantine.contains_key(key).during("reading the quarantine")?;
+        Ok(!apart)
     }
 
     /// When the oldest record that is not stored was accepted.

@@ -21,6 +21,10 @@ async fn a_report_that_the_store_refuses_is_quarantined_and_the_rest_goes_on() {
     room.ingest.drained().await;
     let backlog = room.ingest.backlog();
     assert_eq!((backlog.appended_seq, backlog.confirmed_seq), (5, 5));
+    for (turn, stored) in [("b", true), ("poison", false), ("c", true)] {
+        let (status, shown) = room.call("GET", &format!("/v1/reports/{turn}/{turn}"), "", "").await;
+        assert_eq!((status, &shown["stored"]), (200, &stored.into()), "{turn}: {shown}");
+    }
     assert_eq!(world.balanced(noon()).await, (4, 4));
 }
 
