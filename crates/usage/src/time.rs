@@ -61,6 +61,8 @@ impl Timestamp {
 }
 
 mod rfc3339 {
+    use jiff::{SignedDuration, civil::DateTime};
+
     use super::Timestamp;
 
     /// Takes exactly `count` digits off the front.
@@ -120,10 +122,19 @@ mod rfc3339 {
         let year = i16::try_from(year).map_err(|_| "there is no such day")?;
         let date =
             jiff::civil::Date::new(year, small(month)?, small(day)?).map_err(|_| "there is no such day")?;
-        let midnight =
-            jiff::tz::Offset::UTC.to_timestamp(date.at(0, 0, 0, 0)).map_err(|_| "there is no such day")?;
-        let seconds = midnight.as_second() + i64::from(hour * 3600 + minute * 60 + second - offset);
-        Ok(Timestamp(seconds * 1_000_000 + i64::from(micros)))
+        // By days, because the library's own instants end a day before the year 9999 does.
+        let midnight = date.duration_since(EPOCH.date()).as_secs();
+        let seconds = midnight + i64::from(hour * 3600 + minute * 60 + second - offset);
+        let at = Timestamp(seconds * 1_000_000 + i64::from(micros));
+        civil(at).map(|_| at).ok_or("in UTC this is outside the years 0000 to 9999")
+    }
+
+    const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+    /// The date and time of day in UTC, within the years that four digits can write.
+    pub(super) fn civil(at: Timestamp) -> Option<DateTime> {
+        let civil = EPOCH.checked_add(SignedDuration::from_micros(at.0)).ok()?;
+        (civil.year() >= 0).then_some(civil)
     }
 
     fn fraction(text: &mut &[u8]) -> Result<i32, &'static str> {
@@ -161,8 +172,7 @@ mod rfc3339 {
 impl fmt::Display for Timestamp {
     /// RFC 3339 in UTC with a fraction only where there is one. Outside the years that RFC 3339 can write, `@` and the microseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let civil = jiff::Timestamp::from_microsecond(self.0).map(|at| jiff::tz::Offset::UTC.to_datetime(at));
-        let Some(at) = civil.ok().filter(|at| at.year() >= 0) else { return write!(f, "@{}", self.0) };
+        let Some(at) = rfc3339::civil(*self) else { return write!(f, "@{}", self.0) };
         let (date, time) = (at.date(), at.time());
         let mut text = format!(
             "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
