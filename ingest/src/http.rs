@@ -81,18 +81,9 @@ impl Desk {
     async fn decided(&self, queued: Queued) -> Result<Standing, Problem> {
         let Queued { record, decision } = queued;
         match decision.await {
-            Ok(Decision::Accepted(entry)) => {
-                metrics::counter!("contextmeter_reports_accepted_total").increment(1);
-                Ok(Standing { record, entry, duplicate: false })
-            }
-            Ok(Decision::Duplicate(entry)) => {
-                metrics::counter!("contextmeter_reports_duplicate_total").increment(1);
-                Ok(Standing { record, entry, duplicate: true })
-            }
-            Ok(Decision::Conflict(first)) => {
-                metrics::counter!("contextmeter_reports_conflict_total").increment(1);
-                Err(self.conflict(&record, &first).await)
-            }
+            Ok(Decision::Accepted(entry)) => Ok(Standing { record, entry, duplicate: false }),
+            Ok(Decision::Duplicate(entry)) => Ok(Standing { record, entry, duplicate: true }),
+            Ok(Decision::Conflict(first)) => Err(self.conflict(&record, &first).await),
             Ok(Decision::Untimely(rejection)) => Err(rejection.into()),
             Err(_) => Err(not_durable()),
         }
@@ -115,6 +106,10 @@ impl Desk {
         match self.first_report(record, first).await {
             Some(report) => {
                 let differences = report_diff(&report, record.audited.report());
+                let problem = match differences.first() {
+                    Some(difference) => problem.pointer(difference.pointer.clone()),
+                    None => problem,
+                };
                 problem.with("differences", serde_json::json!(differences))
             }
             // The first content is in the store, which is away; that it differs is certain all the same.

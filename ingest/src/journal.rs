@@ -9,6 +9,9 @@ mod keys;
 mod open;
 mod record;
 mod spool;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "only tests see it")]
+mod testing;
 
 pub(crate) use appender::{Appender, Decision, Submission};
 pub(crate) use forget::{REMEMBERED_MICROS, forget_daily};

@@ -82,10 +82,22 @@ pub(crate) enum Decision {
     Untimely(Rejection),
 }
 
-struct Waiting {
-    submission: Submission,
-    answer: oneshot::Sender<Decision>,
-    _permit: OwnedSemaphorePermit,
+impl Decision {
+    /// Here and not where it is answered: who posted may be gone by then.
+    fn count(&self) {
+        match self {
+            Decision::Accepted(_) => metrics::counter!("contextmeter_reports_accepted_total").increment(1),
+            Decision::Duplicate(_) => metrics::counter!("contextmeter_reports_duplicate_total").increment(1),
+            Decision::Conflict(_) => metrics::counter!("contextmeter_reports_conflict_total").increment(1),
+            Decision::Untimely(_) => {}
+        }
+    }
+}
+
+pub(super) struct Waiting {
+    pub(super) submission: Submission,
+    pub(super) answer: oneshot::Sender<Decision>,
+    pub(super) _permit: OwnedSemaphorePermit,
 }
 
 /// The way to the thread.
@@ -176,7 +188,7 @@ fn gather(first: Waiting, waiting: &mpsc::Receiver<Waiting>, window: Duration) -
     group
 }
 
-fn append(journal: &Journal, group: Vec<Waiting>) -> Result<(), IngestError> {
+pub(super) fn append(journal: &Journal, group: Vec<Waiting>) -> Result<(), IngestError> {
     let (at, mut last_seq) = journal.begin_group();
     let mut batch = journal.batch();
     let mut new: HashMap<Vec<u8>, IndexEntry> = HashMap::new();
@@ -212,6 +224,7 @@ fn append(journal: &Journal, group: Vec<Waiting>) -> Result<(), IngestError> {
     }
     journal.end_group(last_seq);
     for (answer, decision) in answers {
+        decision.count();
         // Who went away posts again and is told that it is a repeat.
         let _ = answer.send(decision);
     }
@@ -233,4 +246,58 @@ fn place(
         last_seq: last_seq.checked_add(seqs).ok_or_else(full)?,
         received_at: at.as_micros(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Decision;
+    use crate::journal::testing::{Desk, late, submission};
+
+    #[tokio::test]
+    async fn g2_g3_within_one_group_the_first_decides_and_the_others_are_judged_by_it() {
+        let desk = Desk::open().await;
+        let group =
+            [submission("1", &[9]), submission("1", &[9]), submission("1", &[8]), submission("2", &[8])];
+        let decisions = desk.decide(group.into());
+        let [
+            Decision::Accepted(first),
+            Decision::Duplicate(same),
+            Decision::Conflict(other),
+            Decision::Accepted(second),
+        ] = &decisions[..]
+        else {
+            panic!("{decisions:?}")
+        };
+        assert_eq!((same, other), (first, first));
+        assert_eq!((first.last_seq, second.first_seq, desk.journal.appended_seq()), (1, 2, 2));
+        assert_eq!(desk.find("1"), Some(*first));
+    }
+
+    #[tokio::test]
+    async fn a_report_has_a_position_for_each_event_and_its_acknowledgement_names_the_last() {
+        let desk = Desk::open().await;
+        let [Decision::Accepted(three), Decision::Accepted(none), Decision::Accepted(two)] = &desk
+            .decide([submission("1", &[1, 2, 3]), submission("2", &[]), submission("3", &[4, 5])].into())[..]
+        else {
+            panic!("not accepted")
+        };
+        assert_eq!((three.first_seq, three.last_seq, three.position().seq), (1, 3, 3));
+        assert_eq!((none.first_seq, none.last_seq, none.position().seq), (4, 4, 4));
+        assert_eq!((two.first_seq, two.last_seq, two.position().seq), (5, 6, 6));
+        let record = desk.journal.record(three).unwrap().unwrap();
+        let seqs: Vec<u64> = record.events.iter().map(|event| event.seq).collect();
+        assert_eq!(seqs, [1, 2, 3]);
+    }
+
+    #[tokio::test]
+    async fn only_a_new_report_is_refused_for_its_time() {
+        let desk = Desk::open().await;
+        desk.accept(&[("1", 9)]);
+        let decisions = desk.decide([late("1", &[9]), late("1", &[8]), late("2", &[9])].into());
+        assert!(
+            matches!(&decisions[..], [Decision::Duplicate(_), Decision::Conflict(_), Decision::Untimely(_)]),
+            "{decisions:?}"
+        );
+        assert_eq!((desk.journal.appended_seq(), desk.find("2")), (1, None));
+    }
 }

@@ -231,3 +231,75 @@ pub(crate) fn hour_counts(tally: &Tally) -> Result<Vec<HourCount>, IngestError> 
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Block, EpochState};
+    use crate::journal::testing::Desk;
+
+    fn block(desk: &Desk, stored_seq: u64) -> Block {
+        desk.journal.next_block(desk.journal.epoch, stored_seq, 2).unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn g1_counts_that_the_ledger_was_not_told_are_told_after_a_crash() {
+        let desk = Desk::open().await;
+        let epoch = desk.journal.epoch;
+        desk.accept(&[("1", 3), ("2", 4), ("3", 5)]);
+        let mut state = EpochState::default();
+        for stored in [2, 3] {
+            let block = block(&desk, state.stored_seq);
+            state = desk.journal.note_stored(epoch, state, block, &BTreeMap::new()).unwrap().0;
+            assert_eq!(state.stored_seq, stored);
+        }
+        let desk = desk.reopened().await;
+        let lanes = desk.journal.unfinished().unwrap();
+        let (former, state, untold) = &lanes[0];
+        assert_eq!((*former, state.stored_seq, state.told_seq, state.end_seq), (epoch, 3, 0, Some(3)));
+        let counts: Vec<_> = untold.values().map(|count| (count.seq, count.events, count.tokens)).collect();
+        assert_eq!(counts, [(3, 3, 12)]);
+        desk.journal.note_told(*former, *state).unwrap();
+        let desk = desk.reopened().await;
+        let left: Vec<u64> = desk.journal.unfinished().unwrap().iter().map(|lane| lane.0).collect();
+        assert!(!left.contains(&epoch), "{left:?}");
+    }
+
+    #[tokio::test]
+    async fn a_record_is_kept_until_the_ledger_knows_and_its_index_entry_stays() {
+        let desk = Desk::open().await;
+        let entries = desk.accept(&[("1", 3), ("2", 4), ("3", 5)]);
+        let kept = |desk: &Desk| {
+            entries.iter().map(|entry| desk.journal.record(entry).unwrap().is_some()).collect::<Vec<_>>()
+        };
+        let block = block(&desk, 0);
+        let (state, _) = desk.journal.note_stored(1, EpochState::default(), block, &BTreeMap::new()).unwrap();
+        assert_eq!(kept(&desk), [true, true, true]);
+        desk.journal.note_told(1, state).unwrap();
+        assert_eq!(kept(&desk), [false, false, true]);
+        assert_eq!(desk.find("1"), Some(entries[0]));
+    }
+
+    #[tokio::test]
+    async fn the_oldest_report_that_is_not_stored_bounds_what_is_complete() {
+        let desk = Desk::open().await;
+        let first = desk.accept(&[("1", 3)])[0];
+        desk.clock.advance_micros(1_000_000);
+        let second = desk.accept(&[("2", 4)])[0];
+        let oldest = |seq| desk.journal.oldest_unstored(1, seq).unwrap();
+        assert_eq!(oldest(0), Some(first.received_at()));
+        assert_eq!(oldest(1), Some(second.received_at()));
+        assert_eq!(oldest(2), None);
+    }
+
+    #[tokio::test]
+    async fn no_report_gets_a_time_before_an_instant_that_was_declared_complete() {
+        let desk = Desk::open().await;
+        desk.clock.advance_micros(5_000_000);
+        let complete = desk.journal.standing().decided_through;
+        desk.clock.advance_micros(-4_000_000); // somebody set the clock back
+        let entry = desk.accept(&[("1", 3)])[0];
+        assert!(entry.received_at() >= complete);
+    }
+}
