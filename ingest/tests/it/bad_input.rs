@@ -51,3 +51,16 @@ async fn a_strict_platform_takes_reports_of_linked_customers_only() {
     assert_eq!((status, &problem["code"]), (422, &"customer_unknown".into()), "{problem}");
     assert_eq!(room.ingest.backlog().appended_seq, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_whose_clock_is_wrong_is_not_ready() {
+    let mut world = World::sqlite().await.with_tables().await;
+    let now = usage::Clock::now(&world.clock);
+    for (apart, expected) in [(1_900_000, 200), (2_100_000, 503), (-2_100_000, 503)] {
+        world.room_clock = usage::ManualClock::new(now.checked_add_micros(apart).unwrap());
+        let room = world.open().await;
+        let (status, ready) = room.call("GET", "/readyz", "", "").await;
+        assert_eq!(status, expected, "{apart}: {ready}");
+        room.end().await;
+    }
+}

@@ -58,6 +58,7 @@ async fn g3_a_repeat_with_other_content_is_refused_with_a_diff_and_stores_nothin
     for (status, problem) in &refusals {
         assert_eq!((*status, &problem["code"]), (409, &"report_conflict".into()), "{problem}");
         let differences = problem["differences"].as_array().unwrap();
+        assert_eq!(problem["pointer"], differences[0]["pointer"]);
         let cost =
             differences.iter().find(|found| found["pointer"] == "/report/providers/0/token_cost").unwrap();
         assert_eq!((&cost["first"], &cost["second"]), (&900.into(), &901.into()));
@@ -95,10 +96,18 @@ async fn g2_of_many_at_once_one_is_accepted_and_one_content_stands() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_repeat_is_a_duplicate_and_a_late_report_is_refused() {
     let world = World::sqlite().await.with_tables().await;
+    let key = world.key().await;
     let room = world.open().await;
-    assert_eq!(room.post(&report("1", &[5])).await.0, 200);
+    room.refresh_keys().await;
+    let (_, first) = room.post_as(&key, &report("1", &[5])).await;
     world.clock.advance_micros(31 * 86_400 * 1_000_000);
-    assert_eq!(room.post(&report("1", &[5])).await.1["status"], "duplicate");
+    room.refresh_keys().await;
+    let (status, late) = room.post_as(&key, &report("1", &[5])).await;
+    assert_eq!((status, &late["status"]), (200, &"duplicate".into()), "{late}");
+    assert_eq!(late["acknowledgement"], first["acknowledgement"]);
+    assert_eq!(room.post_as(&key, &report("1", &[6])).await.0, 409);
+    let (status, problem) = room.post_as(&key, &report("new", &[5])).await;
+    assert_eq!((status, &problem["findings"][0]["pointer"]), (422, &"/report/as_of".into()), "{problem}");
     // The operator may backfill; further back than the index reaches nobody may.
     let (status, problem) = room.post(&report_at("2", "2025-10-01T00:00:00Z", &[5])).await;
     assert_eq!((status, &problem["code"]), (422, &"invalid_report".into()), "{problem}");

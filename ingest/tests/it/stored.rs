@@ -2,7 +2,18 @@
 
 use usage::{Hour, Timestamp};
 
+use crate::proxy::holds;
 use crate::world::{NOON, Room, World, noon, report, report_at};
+
+fn two_providers(turn: &str) -> serde_json::Value {
+    let mut both = report(turn, &[10]);
+    let mut notes = report(turn, &[20])["report"]["providers"][0].clone();
+    notes["provider_id"] = "notes".into();
+    notes["served_frames"][0]["frame"]["provider_id"] = "notes".into();
+    both["report"]["providers"].as_array_mut().unwrap().push(notes);
+    both["report"]["budget_consumed"] = 30.into();
+    both
+}
 
 async fn accepted_is_stored_and_counted(world: World) {
     let room = world.open().await;
@@ -20,12 +31,15 @@ async fn accepted_is_stored_and_counted(world: World) {
     nobody["report"]["providers"] = serde_json::json!([]);
     let (_, third) = room.post(&nobody).await;
     assert_eq!(third["acknowledgement"]["seq"], 3, "{third}");
+    let (_, fourth) = room.post(&two_providers("4")).await;
+    assert_eq!(fourth["acknowledgement"]["seq"], 5, "{fourth}");
+    assert_eq!((&fourth["tokens"], fourth["events"].as_array().unwrap().len()), (&30.into(), 2));
     room.ingest.drained().await;
     let backlog = room.ingest.backlog();
-    assert_eq!((backlog.appended_seq, backlog.confirmed_seq), (3, 3));
-    let positions = world.store.positions(backlog.epoch, 3).await.unwrap();
-    assert_eq!((positions.gap, positions.last, positions.positions), (0, 3, 3));
-    assert_eq!(world.balanced(noon()).await, (2, 1000));
+    assert_eq!((backlog.appended_seq, backlog.confirmed_seq), (5, 5));
+    let positions = world.store.positions(backlog.epoch, 5).await.unwrap();
+    assert_eq!((positions.gap, positions.last, positions.positions), (0, 5, 5));
+    assert_eq!(world.balanced(noon()).await, (4, 1030));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,9 +61,11 @@ async fn a_store_that_is_absent_at_first_gets_everything_when_it_comes() {
     }
     let epochs = world.ledger().epoch_list().await.unwrap();
     assert_eq!(epochs[0].confirmed_seq, 0);
+    assert_eq!(room.call("GET", "/v1/reports/req-1/2", "", "").await.1["stored"], false);
     world.store.migrate().await.unwrap();
     room.ingest.drained().await;
     assert_eq!(world.balanced(noon()).await, (3, 15));
+    assert_eq!(room.call("GET", "/v1/reports/req-1/2", "", "").await.1["stored"], true);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,9 +87,22 @@ async fn a_block_of_two_months_is_stored_month_by_month() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_journal_tells_that_nothing_is_missing_up_to_now() {
+async fn an_idle_journal_tells_by_itself_that_nothing_is_missing() {
     let world = World::sqlite().await.with_tables().await;
-    let room = world.open().await;
+    let _room = world.open().await;
+    world.clock.advance_micros(7_200_000_000);
+    let now = usage::Clock::now(&world.clock);
+    // Never told: the test's time runs out.
+    while world.ledger().epoch_list().await.unwrap()[0].confirmed_through < now {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drained_journal_has_told_that_nothing_is_missing_up_to_now() {
+    let world = World::sqlite().await.with_tables().await;
+    let an_hour = std::time::Duration::from_secs(3_600);
+    let room = world.open_with(|options| options.heartbeat_interval = an_hour).await.unwrap();
     world.clock.advance_micros(7_200_000_000);
     room.ingest.drained().await;
     let epochs = world.ledger().epoch_list().await.unwrap();
@@ -82,16 +111,25 @@ async fn an_idle_journal_tells_that_nothing_is_missing_up_to_now() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_something_is_not_stored_the_ledger_is_not_told_a_later_instant() {
-    let world = World::sqlite().await;
-    let room = world.open().await;
-    assert_eq!(room.post(&report("1", &[5])).await.0, 200);
-    let accepted = usage::Clock::now(&world.clock);
+async fn g12_while_something_is_not_stored_the_ledger_is_told_no_later_instant_than_its_acceptance() {
+    let (world, proxy) = World::proxied().await;
+    proxy.refuse(|_| Some(210)); // both wait, each in a block of its own
+    let room = world.open_with(|options| options.block_rows = 1).await.unwrap();
+    assert_eq!(room.post(&report("early", &[5])).await.0, 200);
     world.clock.advance_micros(3_600_000_000);
-    assert_eq!(room.post(&report("2", &[5])).await.0, 200);
-    let through = world.ledger().epoch_list().await.unwrap()[0].confirmed_through;
-    assert!(through <= accepted, "{through} is after {accepted}");
-    world.store.migrate().await.unwrap();
+    let accepted = usage::Clock::now(&world.clock);
+    assert_eq!(room.post(&report("later", &[5])).await.0, 200);
+    world.clock.advance_micros(3_600_000_000);
+    proxy.refuse(|body| holds(body, "later").then_some(210));
+    let told = loop {
+        let row = world.ledger().epoch_list().await.unwrap().remove(0);
+        if row.confirmed_seq > 0 {
+            break row;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!((told.confirmed_seq, told.confirmed_through), (1, accepted));
+    proxy.refuse(|_| None);
     room.ingest.drained().await;
     let through = world.ledger().epoch_list().await.unwrap()[0].confirmed_through;
     assert_eq!(through, usage::Clock::now(&world.clock));

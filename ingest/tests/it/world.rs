@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(crate) store: UsageStore,
     /// As the room reaches it.
     room_store: UsageStore,
+    /// As the room's machine has it.
+    pub(crate) room_clock: ManualClock,
     test: TestLedger,
     folder: tempfile::TempDir,
     _engine: Engine,
@@ -62,7 +64,15 @@ impl World {
         let store = UsageStore::over_connector(engine.connector(), StoreOptions::default());
         let row = PlatformRow::new(platform(), false, Timestamp::from_micros(NOON));
         test.ledger.platform_insert(&row).await.unwrap();
-        World { clock, room_store: store.clone(), store, test, folder, _engine: engine }
+        World {
+            room_clock: clock.clone(),
+            clock,
+            room_store: store.clone(),
+            store,
+            test,
+            folder,
+            _engine: engine,
+        }
     }
 
     /// With a proxy between the room and the engine.
@@ -101,7 +111,7 @@ impl World {
         let deps = IngestDeps {
             ledger: self.ledger().clone(),
             store: self.room_store.clone(),
-            clock: shared(&self.clock),
+            clock: shared(&self.room_clock),
             signer: Arc::new(World::signer()),
         };
         let ingest = Ingest::open(deps, options).await?;
