@@ -225,3 +225,37 @@ impl Ingest {
 
 /// A journal whose clock is further from the ledger's would put reports into wrong minutes.
 const CLOCK_MICROS: u128 = 2_000_000;
+
+#[cfg(test)]
+mod tests {
+    use std::{io, sync::Arc};
+
+    use usage::SystemClock;
+    use usage_store::{StoreOptions, UsageStore};
+
+    use super::{Ingest, IngestDeps, IngestOptions, SigningKey};
+    use crate::IngestError;
+
+    #[tokio::test]
+    async fn g1_a_journal_that_failed_says_so_once_and_for_all() {
+        let test = ledger::testing::sqlite(None).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let deps = IngestDeps {
+            ledger: test.ledger.clone(),
+            store: UsageStore::over_url("http://127.0.0.1:1", "default", "", StoreOptions::default()),
+            clock: Arc::new(SystemClock),
+            signer: Arc::new(SigningKey::from_bytes(&[7; 32])),
+        };
+        let ingest = Ingest::open(deps, IngestOptions::new(folder.path().join("journal"))).await.unwrap();
+        tokio::select! {
+            biased;
+            reason = ingest.fatal() => panic!("{reason}"),
+            () = tokio::task::yield_now() => {}
+        }
+        ingest.parts.journal.fail(&IngestError::Thread(io::Error::other("the disk is gone")));
+        for _ in 0..2 {
+            assert!(ingest.fatal().await.ends_with("the disk is gone"));
+        }
+        ingest.shutdown().await;
+    }
+}

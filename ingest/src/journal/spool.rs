@@ -237,7 +237,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::{Block, EpochState};
-    use crate::journal::testing::Desk;
+    use crate::journal::testing::{Desk, Metrics, submission};
 
     fn block(desk: &Desk, stored_seq: u64) -> Block {
         desk.journal.next_block(desk.journal.epoch, stored_seq, 2).unwrap().unwrap()
@@ -301,5 +301,23 @@ mod tests {
         desk.clock.advance_micros(-4_000_000); // somebody set the clock back
         let entry = desk.accept(&[("1", 3)])[0];
         assert!(entry.received_at() >= complete);
+    }
+
+    #[tokio::test]
+    async fn decisions_are_counted_and_the_backlog_is_what_is_not_stored() {
+        let desk = Desk::open().await;
+        let metrics = Metrics::default();
+        metrics::with_local_recorder(&metrics, || {
+            let group = [("1", 3), ("1", 3), ("1", 3), ("1", 4), ("2", 5), ("3", 6)];
+            desk.decide(group.iter().map(|(turn, cost)| submission(turn, &[*cost])).collect());
+            let counted = ["accepted", "duplicate", "conflict"]
+                .map(|what| metrics.read(&format!("contextmeter_reports_{what}_total")));
+            assert_eq!(counted, [3, 2, 1]);
+            let backlog = || f64::from_bits(metrics.read("contextmeter_journal_backlog_rows")).to_string();
+            assert_eq!(backlog(), "3");
+            let block = block(&desk, 0);
+            desk.journal.note_stored(1, EpochState::default(), block, &BTreeMap::new()).unwrap();
+            assert_eq!(backlog(), "1");
+        });
     }
 }

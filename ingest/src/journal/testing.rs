@@ -1,8 +1,15 @@
 //! A journal alone, for tests of what it decides and notes.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use ledger::testing::TestLedger;
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use serde_json::json;
 use tokio::sync::{Semaphore, oneshot};
 use usage::{
@@ -104,4 +111,36 @@ fn record(turn: &str, costs: &[u64]) -> ReportRecord {
             "as_of": "2026-11-30T12:00:00Z", "providers": providers}});
     let audited = audit_content(TurnReport::from_json(body.to_string().as_bytes()).unwrap()).unwrap();
     ReportRecord::build(&platform(), &audited, &ErasureKey::from_bytes([1; 32]))
+}
+
+/// Keeps the metrics of the code that runs under it; gauges as the bits of their floats.
+#[derive(Default)]
+pub(crate) struct Metrics(Mutex<BTreeMap<String, Arc<AtomicU64>>>);
+
+impl Metrics {
+    pub(crate) fn read(&self, name: &str) -> u64 {
+        self.cell(name).load(Ordering::SeqCst)
+    }
+
+    fn cell(&self, name: &str) -> Arc<AtomicU64> {
+        Arc::clone(self.0.lock().unwrap().entry(name.to_owned()).or_default())
+    }
+}
+
+impl Recorder for Metrics {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        Counter::from_arc(self.cell(key.name()))
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::from_arc(self.cell(key.name()))
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
 }
