@@ -5,6 +5,7 @@ mod world;
 
 mod bad_input;
 mod batch;
+mod crash;
 mod durable;
 mod faults;
 mod repeats;

@@ -1,12 +1,16 @@
 //! The room behind the web layer, on a real engine and a real ledger.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{Router, body::Body, http::Request};
 use clickhouse_embedded::{Engine, test_support::test_options};
 use http_body_util::BodyExt as _;
 use ingest::{Ingest, IngestDeps, IngestError, IngestOptions};
-use ledger::{KeyRow, Ledger, PlatformRow, testing::TestLedger};
+use ledger::{KeyRow, Ledger, LedgerOptions, PlatformRow, testing::TestLedger};
 use proof::SigningKey;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -29,9 +33,10 @@ pub(crate) struct World {
     room_store: UsageStore,
     /// As the room's machine has it.
     pub(crate) room_clock: ManualClock,
-    test: TestLedger,
-    folder: tempfile::TempDir,
-    _engine: Engine,
+    ledger: Ledger,
+    folder: PathBuf,
+    engine: Engine,
+    _keep: (Option<TestLedger>, Option<tempfile::TempDir>),
 }
 
 /// One process of the service.
@@ -60,25 +65,43 @@ impl World {
 
     async fn new(test: TestLedger, clock: ManualClock) -> World {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::open(test_options(folder.path().join("engine")).unwrap()).await.unwrap();
+        let world = World::on(folder.path(), test.ledger.clone(), clock).await;
+        World { _keep: (Some(test), Some(folder)), ..world }
+    }
+
+    /// All in one folder that outlives this process, with tables.
+    pub(crate) async fn at(folder: &Path) -> World {
+        let clock = clock();
+        let url = format!("sqlite://{}", folder.join("ledger.sqlite").display());
+        let options = LedgerOptions { url, clock: Some(shared(&clock)), max_connections: 4 };
+        let ledger = Ledger::open(options).await.unwrap();
+        ledger.migrate().await.unwrap();
+        World::on(folder, ledger, clock).await.with_tables().await
+    }
+
+    async fn on(folder: &Path, ledger: Ledger, clock: ManualClock) -> World {
+        let engine = Engine::open(test_options(folder.join("engine")).unwrap()).await.unwrap();
         let store = UsageStore::over_connector(engine.connector(), StoreOptions::default());
-        let row = PlatformRow::new(platform(), false, Timestamp::from_micros(NOON));
-        test.ledger.platform_insert(&row).await.unwrap();
+        if ledger.platform_list().await.unwrap().is_empty() {
+            let row = PlatformRow::new(platform(), false, Timestamp::from_micros(NOON));
+            ledger.platform_insert(&row).await.unwrap();
+        }
         World {
             room_clock: clock.clone(),
             clock,
             room_store: store.clone(),
             store,
-            test,
-            folder,
-            _engine: engine,
+            ledger,
+            folder: folder.to_owned(),
+            engine,
+            _keep: (None, None),
         }
     }
 
     /// With a proxy between the room and the engine.
     pub(crate) async fn proxied() -> (World, Proxy) {
         let world = World::sqlite().await.with_tables().await;
-        let proxy = Proxy::start(world._engine.connector()).await;
+        let proxy = Proxy::start(world.engine.connector()).await;
         let store = UsageStore::over_url(&proxy.url, "default", "", StoreOptions::default());
         (World { room_store: store, ..world }, proxy)
     }
@@ -89,7 +112,7 @@ impl World {
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
-        &self.test.ledger
+        &self.ledger
     }
 
     pub(crate) fn signer() -> SigningKey {
@@ -97,7 +120,7 @@ impl World {
     }
 
     pub(crate) fn journal_dir(&self) -> PathBuf {
-        self.folder.path().join("journal")
+        self.folder.join("journal")
     }
 
     pub(crate) async fn open(&self) -> Room {
@@ -139,6 +162,11 @@ impl World {
         };
         self.ledger().key_insert(&row).await.unwrap();
         key.reveal().to_owned()
+    }
+
+    /// Ends the engine, so that another process may have its folder.
+    pub(crate) async fn close(self) {
+        self.engine.close().await.unwrap();
     }
 
     /// What the store holds of an hour up to the ledger's cut.
