@@ -150,6 +150,16 @@ impl Appender {
     }
 }
 
+/// Whoever drops the journal may open its folder again at once: the thread, which holds it open, has ended by then.
+impl Drop for Appender {
+    fn drop(&mut self) {
+        self.close();
+        if let Some(thread) = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = thread.join(); // that it panicked was said by its vigil
+        }
+    }
+}
+
 /// A thread that dies otherwise must be known to be dead.
 struct Vigil<'a>(&'a Journal);
 
