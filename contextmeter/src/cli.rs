@@ -118,6 +118,9 @@ pub(crate) struct Demo {
     /// End by itself after the main job instead of serving until Ctrl-C.
     #[arg(long)]
     pub(crate) once: bool,
+    /// The Markdown pages that one of the demo's providers serves.
+    #[arg(long, default_value = "docs", value_name = "DIR")]
+    pub(crate) docs: PathBuf,
 }
 
 #[derive(Debug, Args)]

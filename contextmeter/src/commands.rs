@@ -7,7 +7,8 @@ use crate::{
     cli::{Common, Customers, Dispute, Init, Keys, Meters, OnPlatform, Seal},
     config::Config,
     door::Door,
-    print,
+    folder::{Folder, FolderError},
+    print, roles,
 };
 
 /// What a command that asks ends with.
@@ -66,7 +67,11 @@ pub(crate) async fn keys(config: &Config, common: &Common, command: &Keys) -> an
     Ok(Outcome::Done)
 }
 
-pub(crate) async fn customers(config: &Config, common: &Common, command: &Customers) -> anyhow::Result<Outcome> {
+pub(crate) async fn customers(
+    config: &Config,
+    common: &Common,
+    command: &Customers,
+) -> anyhow::Result<Outcome> {
     let columns = ["customer_id", "stripe_customer", "linked_at"];
     ask(config, common.json, &columns, async |door| match command {
         Customers::List(on) => door.get(&on.platform, "/v1/customers").await?.ok(),
@@ -112,13 +117,15 @@ async fn trigger(
 
 pub(crate) async fn statements(config: &Config, common: &Common, on: &OnPlatform) -> anyhow::Result<Outcome> {
     let columns = ["statement_id", "customer_id", "meter_id", "piece_start", "revision", "count", "sum"];
-    ask(config, common.json, &columns, async |door| door.get(&on.platform, "/v1/statements").await?.ok()).await?;
+    ask(config, common.json, &columns, async |door| door.get(&on.platform, "/v1/statements").await?.ok())
+        .await?;
     Ok(Outcome::Done)
 }
 
 pub(crate) async fn conflicts(config: &Config, common: &Common, on: &OnPlatform) -> anyhow::Result<Outcome> {
-    let columns = ["request_id", "turn_id", "state", "found_at"];
-    ask(config, common.json, &columns, async |door| door.get(&on.platform, "/v1/conflicts").await?.ok()).await?;
+    let columns = ["request_id", "turn_id", "contents", "last_received_at"];
+    ask(config, common.json, &columns, async |door| door.get(&on.platform, "/v1/conflicts").await?.ok())
+        .await?;
     Ok(Outcome::Done)
 }
 
@@ -142,10 +149,82 @@ pub(crate) async fn dispute(config: &Config, common: &Common, args: &Dispute) ->
 }
 
 pub(crate) async fn verify(config: &Config, common: &Common, on: &OnPlatform) -> anyhow::Result<Outcome> {
-    let body =
-        ask(config, common.json, &[], async |door| door.post(&on.platform, "/v1/verify", json!({})).await?.ok())
-            .await?;
+    let body = ask(config, common.json, &[], async |door| {
+        door.post(&on.platform, "/v1/verify", json!({})).await?.ok()
+    })
+    .await?;
     let ok = body["ok"].as_bool().context("the answer of /v1/verify has the member `ok`")?;
+    Ok(if ok { Outcome::Done } else { Outcome::Different })
+}
+
+/// Brings ledger and store to this version's schema. Opening the folder does the same; this tells what was done.
+pub(crate) async fn migrate(config: &Config, common: &Common) -> anyhow::Result<Outcome> {
+    let folder = Folder::new(&config.data.folder).open()?;
+    let ledger = roles::open_ledger(config, &folder).await?;
+    let ledger_report = ledger.migrate().await?;
+    let (store, engine) = roles::open_store(config, &folder).await?;
+    let store_report = store.migrate().await;
+    ledger.close().await;
+    if let Some(engine) = engine {
+        engine.close().await?;
+    }
+    let answer = json!({"ledger_version": ledger_report.version, "store_version": store_report?.version});
+    print::answer(common.json, &answer, &[]);
+    Ok(Outcome::Done)
+}
+
+/// Looks at everything that the service needs, one line each, and goes on after what is missing.
+pub(crate) async fn doctor(config: &Config, common: &Common) -> anyhow::Result<Outcome> {
+    let mut checks = Vec::new();
+    let mut note = |what: &str, state: anyhow::Result<String>| {
+        let ok = state.is_ok();
+        let text = state.unwrap_or_else(|error| format!("{error:#}"));
+        checks.push(json!({"check": what, "ok": ok, "state": text}));
+    };
+    let folder = Folder::new(&config.data.folder);
+    if config.store.url.is_empty() {
+        note("engine library", roles::engine_library(config).map(|path| path.display().to_string()));
+    }
+    match folder.open() {
+        Ok(open) => {
+            note("data folder", Ok(format!("{} is free", folder.path().display())));
+            let ledger = async {
+                let ledger = roles::open_ledger(config, &open).await?;
+                let version = ledger.migrate().await?.version;
+                ledger.close().await;
+                Ok(format!("schema {version}"))
+            };
+            note("ledger", ledger.await);
+            let store = async {
+                let (store, engine) = roles::open_store(config, &open).await?;
+                let reached = store.ping().await;
+                let version =
+                    engine.as_ref().map_or("a server".to_owned(), |engine| engine.version().to_owned());
+                if let Some(engine) = engine {
+                    engine.close().await?;
+                }
+                reached?;
+                Ok(format!("ClickHouse {version}"))
+            };
+            note("usage store", store.await);
+        }
+        Err(FolderError::Taken { .. }) => {
+            let state = folder.run_info().map_or_else(
+                || "a process has it that does not answer yet".to_owned(),
+                |run| format!("{} (process {}) serves {}", run.role, run.pid, run.url),
+            );
+            note("data folder", Ok(state));
+        }
+        Err(error) => note("data folder", Err(error.into())),
+    }
+    let stripe = if config.stripe.secret_key.is_empty() {
+        "no secret key: usage is sealed and nothing is billed"
+    } else {
+        "a secret key is set"
+    };
+    note("Stripe", Ok(stripe.to_owned()));
+    let ok = checks.iter().all(|check| check["ok"] == true);
+    print::answer(common.json, &json!({"ok": ok, "data": checks}), &["check", "ok", "state"]);
     Ok(if ok { Outcome::Done } else { Outcome::Different })
 }
 

@@ -196,14 +196,16 @@ pub(crate) type Overrides = Vec<(&'static str, String)>;
 impl Config {
     /// Reads every layer and checks the whole.
     pub(crate) fn load(file: Option<&Path>, overrides: Overrides) -> Result<Config, ConfigError> {
-        let environment: Vec<(String, String)> = std::env::vars().filter(|(k, _)| k.starts_with(PREFIX)).collect();
-        let named = file
-            .map(Path::to_path_buf)
-            .or_else(|| environment.iter().find(|(k, _)| k == "CONTEXTMETER_CONFIG").map(|(_, v)| PathBuf::from(v)));
+        let environment: Vec<(String, String)> =
+            std::env::vars().filter(|(k, _)| k.starts_with(PREFIX)).collect();
+        let named = file.map(Path::to_path_buf).or_else(|| {
+            environment.iter().find(|(k, _)| k == "CONTEXTMETER_CONFIG").map(|(_, v)| PathBuf::from(v))
+        });
         let text = match &named {
             Some(path) => Some((
                 path.display().to_string(),
-                std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.clone(), source })?,
+                std::fs::read_to_string(path)
+                    .map_err(|source| ConfigError::Read { path: path.clone(), source })?,
             )),
             None => None,
         };
@@ -246,9 +248,8 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let unsafe_value = |key, reason: &str, way_out| {
-            Err(ConfigError::Unsafe { key, reason: reason.to_owned(), way_out })
-        };
+        let unsafe_value =
+            |key, reason: &str, way_out| Err(ConfigError::Unsafe { key, reason: reason.to_owned(), way_out });
         if self.ingest.group_window_ms > 20 {
             return unsafe_value("ingest.group_window_ms", "is above 20", "choose 0 to 20");
         }
@@ -260,10 +261,15 @@ impl Config {
                 return unsafe_value("engine.listen", "is not a loopback address", "use 127.0.0.1 or [::1]");
             }
             if self.engine.password.is_empty() {
-                return unsafe_value("engine.password", "is empty while engine.listen is set", "set a password");
+                return unsafe_value(
+                    "engine.password",
+                    "is empty while engine.listen is set",
+                    "set a password",
+                );
             }
         }
-        if self.stripe.secret_key.starts_with("sk_live_") && self.stripe.base_url != "https://api.stripe.com/" {
+        if self.stripe.secret_key.starts_with("sk_live_") && self.stripe.base_url != "https://api.stripe.com/"
+        {
             return unsafe_value(
                 "stripe.base_url",
                 "a live key would be sent to an address that is not Stripe's",
@@ -292,17 +298,28 @@ fn parse(place: &str, text: &str) -> Result<Table, ConfigError> {
     text.parse().map_err(|source| ConfigError::Syntax { place: place.to_owned(), source: Box::new(source) })
 }
 
-fn slot<'t>(table: &'t mut Table, place: &str, section: &str, key: &str) -> Result<&'t mut Value, ConfigError> {
-    table.get_mut(section).and_then(Value::as_table_mut).and_then(|keys| keys.get_mut(key)).ok_or_else(|| {
-        ConfigError::UnknownKey { place: place.to_owned(), key: format!("{section}.{key}") }
-    })
+fn slot<'t>(
+    table: &'t mut Table,
+    place: &str,
+    section: &str,
+    key: &str,
+) -> Result<&'t mut Value, ConfigError> {
+    table
+        .get_mut(section)
+        .and_then(Value::as_table_mut)
+        .and_then(|keys| keys.get_mut(key))
+        .ok_or_else(|| ConfigError::UnknownKey { place: place.to_owned(), key: format!("{section}.{key}") })
 }
 
 fn set(table: &mut Table, place: &str, section: &str, key: &str, value: Value) -> Result<(), ConfigError> {
     let slot = slot(table, place, section, key)?;
     if slot.type_str() != value.type_str() {
         let expected = slot_type(slot);
-        return Err(ConfigError::WrongType { place: place.to_owned(), key: format!("{section}.{key}"), expected });
+        return Err(ConfigError::WrongType {
+            place: place.to_owned(),
+            key: format!("{section}.{key}"),
+            expected,
+        });
     }
     *slot = value;
     Ok(())
@@ -353,7 +370,8 @@ mod tests {
     #[test]
     fn later_layers_win() {
         let file = "[http]\nlisten = \"127.0.0.1:1\"\nconcurrency = 7";
-        let env = [("CONTEXTMETER_HTTP_LISTEN", "127.0.0.1:2"), ("CONTEXTMETER_HTTP_MAX_BODY_BYTES", "1_000")];
+        let env =
+            [("CONTEXTMETER_HTTP_LISTEN", "127.0.0.1:2"), ("CONTEXTMETER_HTTP_MAX_BODY_BYTES", "1_000")];
         let config = load(file, &env, vec![("http.listen", "127.0.0.1:3".to_owned())]).unwrap();
         assert_eq!(config.http.listen.port(), 3);
         assert_eq!(config.http.max_body_bytes, 1_000);

@@ -176,12 +176,13 @@ impl OpenFolder {
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let seed = random()?;
-                write_whole(&path, hex::encode(seed).as_bytes(), 0o600).map_err(|e| self.io("write", &path, e))?;
+                write_whole(&path, hex::encode(seed).as_bytes(), 0o600)
+                    .map_err(|e| self.io("write", &path, e))?;
                 seed
             }
             Err(e) => return Err(self.io("read", &path, e)),
         };
-        Ok(proof::SigningKey::from_bytes(seed))
+        Ok(proof::SigningKey::from_bytes(&seed))
     }
 }
 
@@ -202,9 +203,11 @@ impl Drop for Announcement {
 fn random() -> Result<[u8; 32], FolderError> {
     let mut bytes = [0; 32];
     let path = Path::new("/dev/urandom");
-    File::open(path)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(|source| FolderError::Io { action: "read", path: path.to_path_buf(), source })?;
+    File::open(path).and_then(|mut file| file.read_exact(&mut bytes)).map_err(|source| FolderError::Io {
+        action: "read",
+        path: path.to_path_buf(),
+        source,
+    })?;
     Ok(bytes)
 }
 

@@ -61,8 +61,10 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
     // One TLS stack for every client of this process; a second call finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // The engine parses deep expressions on our threads: the default stack of two megabytes refuses some.
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(8 * 1024 * 1024).build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(8 * 1024 * 1024)
+        .build()?;
     let outcome = runtime.block_on(dispatch(cli, &config));
     runtime.shutdown_timeout(std::time::Duration::from_secs(10));
     outcome
@@ -91,7 +93,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> anyhow::Result<Outcome> {
         Command::Verify(on) => commands::verify(config, common, on).await,
         Command::Proof(Proof::Verify { file }) => offline::proof_verify(common, file),
         Command::Doctor => commands::doctor(config, common).await,
-        Command::Openapi => offline::openapi(),
+        Command::Openapi => offline::openapi().await,
         Command::Config => {
             print::line(Config::documented_defaults());
             Ok(Outcome::Done)
@@ -102,7 +104,10 @@ async fn dispatch(cli: &Cli, config: &Config) -> anyhow::Result<Outcome> {
 
 fn log(config: &Config, command: &Command) {
     // A command that asks shows its answer, not the service's life; what goes wrong is shown all the same.
-    let serving = matches!(command, Command::Up | Command::Ingest | Command::Billing | Command::Engine | Command::StripeSandbox);
+    let serving = matches!(
+        command,
+        Command::Up | Command::Ingest | Command::Billing | Command::Engine | Command::StripeSandbox
+    );
     let filter = if serving { config.log.filter.as_str() } else { "error" };
     let builder = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::new(filter))

@@ -29,16 +29,35 @@ impl Running {
     pub(crate) async fn start(config: &Config, roles: Roles) -> anyhow::Result<Running> {
         let open = Folder::new(&config.data.folder).open()?;
         let operator = open.operator_key_or_create()?;
-        let listener = TcpListener::bind(config.http.listen)
-            .await
-            .with_context(|| format!("cannot listen on {}; choose another address with --listen", config.http.listen))?;
+        let listener = TcpListener::bind(config.http.listen).await.with_context(|| {
+            format!("cannot listen on {}; choose another address with --listen", config.http.listen)
+        })?;
         let url = format!("http://{}", listener.local_addr()?);
         let rooms = Rooms::open(config, open, roles).await?;
         let announcement = rooms.announce(roles.name, &url)?;
         let shutdown = CancellationToken::new();
-        rooms.spawn_workers(config, &shutdown);
-        let server = tokio::spawn(web::serve(rooms.router(), listener, shutdown.clone(), config.http.drain()));
+        rooms.spawn_helpers(&shutdown);
+        if roles.worker {
+            rooms.spawn_worker(config, &shutdown);
+        }
+        let server =
+            tokio::spawn(web::serve(rooms.router(), listener, shutdown.clone(), config.http.drain()));
         Ok(Running { url, operator, shutdown, server, rooms, _announcement: announcement })
+    }
+
+    /// Lets the worker begin in a process that was started without it.
+    pub(crate) fn begin_work(&self, config: &Config) {
+        self.rooms.spawn_worker(config, &self.shutdown);
+    }
+
+    /// Waits until everything accepted so far is stored and told to the ledger.
+    pub(crate) async fn drained(&self) {
+        self.rooms.drained().await;
+    }
+
+    /// Resolves when the process must end, with the reason.
+    pub(crate) async fn fatal(&self) -> String {
+        self.rooms.fatal().await
     }
 
     /// Lets running requests end, then closes the rooms.
@@ -54,7 +73,7 @@ pub(crate) async fn rooms(config: &Config, roles: Roles) -> anyhow::Result<Outco
     tracing::info!(role = roles.name, url = %running.url, data = %config.data.folder.display(), "serving");
     tokio::select! {
         () = asked_to_end() => {}
-        reason = running.rooms.fatal() => {
+        reason = running.fatal() => {
             // What was acknowledged is on the disk; what is not known to be there must not be acknowledged.
             anyhow::bail!("the journal cannot promise durability any more: {reason}; the process ends so that nothing false is acknowledged");
         }
@@ -67,7 +86,9 @@ pub(crate) async fn rooms(config: &Config, roles: Roles) -> anyhow::Result<Outco
 /// SIGINT or SIGTERM.
 pub(crate) async fn asked_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
         tracing::error!("cannot listen for signals; end the process with kill -9");
         return std::future::pending().await;
     };
@@ -93,18 +114,22 @@ pub(crate) async fn engine(config: &Config) -> anyhow::Result<Outcome> {
 
 pub(crate) async fn sandbox(config: &Config) -> anyhow::Result<Outcome> {
     let open = Folder::new(&config.data.folder).open()?;
-    let server = crate::roles::start_sandbox(&open, config.sandbox.listen).await?;
+    let server =
+        crate::roles::start_sandbox(&open, config.sandbox.listen, crate::roles::STRIPES_GRACE_SECONDS)
+            .await?;
     let url = format!("http://{}", server.local_addr());
     let _announcement = open.announce("stripe-sandbox", &url)?;
-    print::progress(&format!("the Stripe sandbox answers at {url}; any key that begins with sk_test_ is taken"));
+    print::progress(&format!(
+        "the Stripe sandbox answers at {url}; any key that begins with sk_test_ is taken"
+    ));
     asked_to_end().await;
     server.shutdown().await;
     Ok(Outcome::Done)
 }
 
 pub(crate) async fn docs_provider(folder: &Path) -> anyhow::Result<Outcome> {
-    let provider = host_core::providers::docs::DocsProvider::open("docs", folder)
+    let provider = host_core::providers::DocsProvider::open(folder)
         .with_context(|| format!("cannot read the documents in {}", folder.display()))?;
-    host_core::serve_stdio(provider, tokio::io::stdin(), tokio::io::stdout()).await?;
+    host_core::serve_standard_streams(&provider).await?;
     Ok(Outcome::Done)
 }

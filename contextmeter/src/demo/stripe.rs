@@ -4,6 +4,8 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use usage::Timestamp;
 
+use super::Billed;
+
 /// What the demo's customers pay for a token. Amounts are in cents.
 pub(super) struct Plan {
     pub(super) customer: &'static str,
@@ -59,14 +61,16 @@ impl Stripe {
             clock: String::new(),
         };
         let at = from.as_unix_seconds_floor().to_string();
-        let clock = stripe.post("/v1/test_helpers/test_clocks", &[("frozen_time", &at), ("name", "demo")]).await?;
+        let clock =
+            stripe.post("/v1/test_helpers/test_clocks", &[("frozen_time", &at), ("name", "demo")]).await?;
         stripe.clock = id(&clock)?;
         Ok(stripe)
     }
 
     /// A customer with a subscription to its plan, metered daily. Returns the Stripe customer.
     pub(super) async fn subscribe(&self, plan: &Plan, meter: &str) -> anyhow::Result<String> {
-        let product = id(&self.post("/v1/products", &[("name", &format!("Context for {}", plan.name))]).await?)?;
+        let product =
+            id(&self.post("/v1/products", &[("name", &format!("Context for {}", plan.name))]).await?)?;
         let mut price = vec![
             ("product", product.as_str()),
             ("currency", "usd"),
@@ -85,7 +89,8 @@ impl Stripe {
     /// Lets Stripe's time pass.
     pub(super) async fn advance(&self, to: Timestamp) -> anyhow::Result<()> {
         let at = to.as_unix_seconds_floor().to_string();
-        self.post(&format!("/v1/test_helpers/test_clocks/{}/advance", self.clock), &[("frozen_time", &at)]).await?;
+        self.post(&format!("/v1/test_helpers/test_clocks/{}/advance", self.clock), &[("frozen_time", &at)])
+            .await?;
         // Advancing is asynchronous at Stripe: ready is what its status says.
         for _ in 0..200 {
             let clock = self.get(&format!("/v1/test_helpers/test_clocks/{}", self.clock)).await?;
@@ -95,6 +100,44 @@ impl Stripe {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
         bail!("the test clock did not become ready within ten seconds")
+    }
+
+    /// What Stripe counted for a customer, from its own summaries.
+    pub(super) async fn summary(
+        &self,
+        meter: &str,
+        customer: &str,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> anyhow::Result<u128> {
+        let path = format!(
+            "/v1/billing/meters/{meter}/event_summaries?customer={customer}&start_time={}&end_time={}&limit=100",
+            from.as_unix_seconds_floor(),
+            until.as_unix_seconds_floor()
+        );
+        let page = self.get(&path).await?;
+        let rows = page["data"].as_array().context("a list of Stripe's has data")?;
+        rows.iter().try_fold(0u128, |sum, row| {
+            sum.checked_add(whole(&row["aggregated_value"])?).context("a sum of tokens is out of range")
+        })
+    }
+
+    /// What an invoice says at Stripe, with the id of its first metered line.
+    pub(super) async fn billed(&self, invoice: &str) -> anyhow::Result<(Billed, String)> {
+        let object = self.get(&format!("/v1/invoices/{invoice}")).await?;
+        let lines = self.get(&format!("/v1/invoices/{invoice}/lines?limit=100")).await?;
+        let lines = lines["data"].as_array().context("a list of Stripe's has data")?;
+        let mut tokens = 0u128;
+        for line in lines {
+            tokens =
+                tokens.checked_add(whole(&line["quantity"])?).context("a sum of tokens is out of range")?;
+        }
+        let first = lines
+            .iter()
+            .find(|line| line["quantity"].as_u64() > Some(0))
+            .context("an invoice has a metered line")?;
+        let cents = object["total"].as_u64().context("an invoice has a total")?;
+        Ok((Billed { tokens, cents, id: invoice.to_owned() }, id(first)?))
     }
 
     pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
@@ -108,14 +151,29 @@ impl Stripe {
     }
 
     async fn send(&self, path: &str, request: reqwest::RequestBuilder) -> anyhow::Result<Value> {
-        let response = request.bearer_auth(&self.key).send().await.with_context(|| format!("calling Stripe's {path}"))?;
+        let response = request
+            .bearer_auth(&self.key)
+            .send()
+            .await
+            .with_context(|| format!("calling Stripe's {path}"))?;
         let status = response.status();
-        let body: Value = response.json().await.with_context(|| format!("reading the answer of Stripe's {path}"))?;
+        let body: Value =
+            response.json().await.with_context(|| format!("reading the answer of Stripe's {path}"))?;
         if !status.is_success() {
-            bail!("Stripe's {path} answered {status}: {}", body["error"]["message"].as_str().unwrap_or("no message"));
+            bail!(
+                "Stripe's {path} answered {status}: {}",
+                body["error"]["message"].as_str().unwrap_or("no message")
+            );
         }
         Ok(body)
     }
+}
+
+/// Stripe writes whole quantities as numbers with or without a fraction of zero.
+fn whole(value: &Value) -> anyhow::Result<u128> {
+    let text = value.to_string();
+    let digits = text.strip_suffix(".0").unwrap_or(&text);
+    digits.parse().with_context(|| format!("{text} is not a whole quantity"))
 }
 
 fn id(object: &Value) -> anyhow::Result<String> {

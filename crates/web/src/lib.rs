@@ -17,7 +17,7 @@ pub use auth::{Auth, Caller, OperatorAuth, scope};
 pub use extract::{StrictJson, StrictPath, StrictQuery, read_body};
 pub use key::{ApiKey, Scope, Scopes, operator_hash};
 pub use keyring::KeyRing;
-pub use ops::Readiness;
+pub use ops::{Readiness, record_metrics};
 pub use page::{Page, PageQuery, limit};
 pub use problem::{Code, Problem, Retry, codes};
 pub use serve::serve;

@@ -13,7 +13,7 @@ use axum::{
     routing::get,
 };
 use http::{StatusCode, header};
-use metrics_exporter_prometheus::PrometheusHandle;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -53,6 +53,11 @@ impl Readiness {
         }
         (ready, report)
     }
+}
+
+/// Collects this process's metrics for `/metrics`. None when something collects them already.
+pub fn record_metrics() -> Option<PrometheusHandle> {
+    PrometheusBuilder::new().install_recorder().ok()
 }
 
 #[derive(Clone)]
