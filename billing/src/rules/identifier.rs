@@ -78,6 +78,9 @@ pub(crate) fn parts(sum: u128) -> Result<Vec<u64>, TooManyParts> {
 }
 
 #[cfg(test)]
+mod vectors;
+
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed parse is the failure")]
     use proptest::prelude::*;

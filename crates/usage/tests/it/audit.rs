@@ -162,7 +162,10 @@ fn each_tampering_has_its_own_code_and_place() {
     }
 }
 
-const WARNED: &[(&str, fn(&mut TurnReport), &[(&str, &str)])] = &[
+/// What a conformant host can produce, how, and what the audit says.
+type Warned = (&'static str, fn(&mut TurnReport), &'static [(&'static str, &'static str)]);
+
+const WARNED: &[Warned] = &[
     ("nothing", |_| {}, &[("missing_digest", "/report/providers/0/served_frames")]),
     (
         "the same identity twice",
