@@ -81,10 +81,6 @@ impl Folder {
         self.path.join("stripe-sandbox.json")
     }
 
-    pub(crate) fn heads_log(&self) -> PathBuf {
-        self.path.join("heads.ndjson")
-    }
-
     /// Takes the folder for this process, making it if it is missing. Never waits.
     pub(crate) fn open(&self) -> Result<OpenFolder, FolderError> {
         fs::create_dir_all(&self.path).map_err(|e| self.io("create", &self.path, e))?;

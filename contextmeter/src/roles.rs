@@ -283,8 +283,9 @@ pub(crate) async fn open_engine(config: &Config, folder: &OpenFolder) -> anyhow:
 /// Where the engine's library lies: named by the configuration, by the environment, or in `.tools` at or above the program or here.
 pub(crate) fn engine_library(config: &Config) -> anyhow::Result<std::path::PathBuf> {
     let named = config::engine_library_from_environment();
-    let hints: Vec<_> =
-        [std::env::current_exe().ok(), std::env::current_dir().ok()].into_iter().flatten().collect();
+    let program =
+        std::env::current_exe().ok().and_then(|file| file.parent().map(std::path::Path::to_path_buf));
+    let hints: Vec<_> = [program, std::env::current_dir().ok()].into_iter().flatten().collect();
     locate_library(config.engine.library(), named.as_deref(), &hints)
         .context("the engine's library is missing: run scripts/install-engine.sh, or set engine.library")
 }
