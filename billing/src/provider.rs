@@ -13,6 +13,8 @@ pub struct PaymentAccount {
     pub livemode: bool,
     /// Meter events a second that the account takes, with room left for others who use the same key.
     pub events_per_second: u32,
+    /// From the end of a period until the account finalises its draft by itself, as its owner set it: the service does not tell.
+    pub invoice_grace_us: i64,
 }
 
 #[async_trait]

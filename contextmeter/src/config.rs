@@ -131,6 +131,13 @@ pub(crate) struct Stripe {
     pub(crate) secret_key: String,
     pub(crate) base_url: String,
     pub(crate) events_per_second: u32,
+    pub(crate) invoice_grace_minutes: u32,
+}
+
+impl Stripe {
+    pub(crate) fn invoice_grace(&self) -> Duration {
+        Duration::from_secs(u64::from(self.invoice_grace_minutes) * 60)
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]

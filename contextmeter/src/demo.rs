@@ -29,7 +29,7 @@ use turns::{Agent, LATE_QUESTION, NEXT_QUESTION, QUESTIONS};
 
 const PLATFORM: &str = "demo";
 /// Long enough that the guard, not Stripe, finalises although the whole day passed already.
-const GRACE_SECONDS: i64 = 12 * 3_600;
+const GRACE_MINUTES: u32 = 12 * 60;
 const HOUR: i64 = 3_600_000_000;
 const MINUTE: i64 = 60_000_000;
 const STRIPE_KEY: &str = "sk_test_demo";
@@ -109,13 +109,14 @@ pub(crate) async fn run(config: &Config, common: &Common, args: &Demo) -> anyhow
 
     story.step("starting the Stripe sandbox, the engine, the journal and the ledger");
     let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    let sandbox = roles::start_sandbox(&Folder::new(&data), loopback, GRACE_SECONDS).await?;
+    let sandbox = roles::start_sandbox(&Folder::new(&data), loopback, i64::from(GRACE_MINUTES) * 60).await?;
     let stripe_base = format!("http://{}", sandbox.local_addr());
     let mut config = config.clone();
     config.data.folder.clone_from(&data);
     config.stripe.secret_key = STRIPE_KEY.to_owned();
     config.stripe.base_url.clone_from(&stripe_base);
     config.stripe.events_per_second = 1_000;
+    config.stripe.invoice_grace_minutes = GRACE_MINUTES;
     let running = Running::start(&config, Roles::DEMO).await?;
 
     let told = tell(&running, &stripe_base, &data, &args.docs, &mut story).await;

@@ -324,6 +324,7 @@ async fn payments(config: &Config) -> anyhow::Result<Option<Arc<dyn PaymentProvi
     let mut options = StripeOptions::new(&config.stripe.secret_key);
     config.stripe.base_url.trim_end_matches('/').clone_into(&mut options.api_base);
     options.events_per_second = Some(config.stripe.events_per_second);
+    options.invoice_grace = config.stripe.invoice_grace();
     let provider = StripeProvider::connect(options).await.context(
         "cannot ask Stripe whose key `stripe.secret_key` is; see [stripe], or leave it empty to bill nothing",
     )?;

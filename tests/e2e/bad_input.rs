@@ -37,7 +37,12 @@ async fn g10_bad_input_is_refused_with_its_own_code_and_page_and_nothing_is_stor
     let mut rows: Vec<(&str, Answer, u16, &str)> = Vec::new();
     let post = async |body: Vec<u8>| service.post_as(Some(&key), "/v1/reports", body).await;
     rows.push(("malformed JSON", post(b"{\"customer_id\":".to_vec()).await, 400, "malformed_json"));
-    rows.push(("no key", service.post_as(None, "/v1/reports", with("/turn_id", json!("1"))).await, 401, "missing_key"));
+    rows.push((
+        "no key",
+        service.post_as(None, "/v1/reports", with("/turn_id", json!("1"))).await,
+        401,
+        "missing_key",
+    ));
     rows.push((
         "unknown key",
         service.post_as(Some("cm_test_nobody"), "/v1/reports", with("/turn_id", json!("1"))).await,
@@ -52,7 +57,12 @@ async fn g10_bad_input_is_refused_with_its_own_code_and_page_and_nothing_is_stor
     ));
     rows.push(("missing customer", post(without("customer_id")).await, 422, "invalid_report"));
     rows.push(("empty identity", post(with("/request_id", json!(""))).await, 422, "invalid_report"));
-    rows.push(("total that its parts do not have", post(with("/report/budget_consumed", json!(1))).await, 422, "inconsistent_report"));
+    rows.push((
+        "total that its parts do not have",
+        post(with("/report/budget_consumed", json!(1))).await,
+        422,
+        "inconsistent_report",
+    ));
     rows.push(("oversized body", post(vec![b' '; 70_000]).await, 413, "body_too_large"));
     rows.push(("unknown route", service.get_as(Some(&key), "/v1/nothing").await, 404, "unknown_route"));
     let delete = service.request(reqwest::Method::DELETE, "/v1/reports", Some(&key));

@@ -8,7 +8,8 @@ use crate::world;
 async fn the_demo_ends_with_five_equal_figures_and_a_proven_dispute() {
     let world = world();
     let docs = repository().join("docs");
-    let (code, out, err) = world.run("demo", &["demo", "--once", "--json", "--docs", docs.to_str().unwrap()]).await;
+    let (code, out, err) =
+        world.run("demo", &["demo", "--once", "--json", "--docs", docs.to_str().unwrap()]).await;
     assert_eq!(code, 0, "{out}\n{err}");
     let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
 
@@ -32,9 +33,16 @@ async fn the_demo_ends_with_five_equal_figures_and_a_proven_dispute() {
     assert_eq!(verified["ok"], true, "{verified}");
     let frame = dispute["frame"].clone();
     let found = world
-        .run_json("demo", &[
-            "dispute", "--provider", frame["provider_id"].as_str().unwrap(), "--frame", frame["frame_id"].as_str().unwrap(),
-        ])
+        .run_json(
+            "demo",
+            &[
+                "dispute",
+                "--provider",
+                frame["provider_id"].as_str().unwrap(),
+                "--frame",
+                frame["frame_id"].as_str().unwrap(),
+            ],
+        )
         .await;
     assert!(found.to_string().contains(dispute["invoice_line"].as_str().unwrap()), "{found}");
 }

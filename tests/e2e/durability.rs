@@ -85,7 +85,8 @@ async fn g1_what_was_acknowledged_survives_kill_9_and_is_counted_once() {
         for turn in &acknowledged {
             auditor.acknowledged(turn);
         }
-        let known: std::collections::BTreeSet<String> = acknowledged.iter().map(|t| t.request.clone()).collect();
+        let known: std::collections::BTreeSet<String> =
+            acknowledged.iter().map(|t| t.request.clone()).collect();
         open = turns.into_iter().filter(|turn| !known.contains(&turn.request)).collect();
     }
 
@@ -162,6 +163,9 @@ async fn g1_reports_are_taken_while_the_store_is_absent_and_are_stored_when_it_i
 }
 
 fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free").local_addr().expect("it has an address").port()
+    std::net::TcpListener::bind("127.0.0.1:0")
+        .expect("a port is free")
+        .local_addr()
+        .expect("it has an address")
+        .port()
 }
-

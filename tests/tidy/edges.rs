@@ -43,14 +43,17 @@ fn no_room_uses_another_than_the_design_says() {
         if OPEN.contains(&name) {
             continue;
         }
-        let allowed = allowed
-            .get(name)
-            .unwrap_or_else(|| panic!("{name} is not in the table of rooms: add it to docs/ARCHITECTURE.md and here"));
+        let allowed = allowed.get(name).unwrap_or_else(|| {
+            panic!("{name} is not in the table of rooms: add it to docs/ARCHITECTURE.md and here")
+        });
         for dependency in package.dependencies.iter().filter(|d| rooms.contains(d.name.as_str())) {
             let to = dependency.name.as_str();
             let fine = allowed.contains(&to)
                 || (dependency.kind == DependencyKind::Development && TEST_EDGES.contains(&to));
-            assert!(fine, "{name} may not use {to}: move the shared part down, or pass it in as a trait or a value");
+            assert!(
+                fine,
+                "{name} may not use {to}: move the shared part down, or pass it in as a trait or a value"
+            );
         }
     }
     let named: BTreeSet<&str> = EDGES.iter().map(|(room, _)| *room).chain(OPEN.iter().copied()).collect();

@@ -66,7 +66,19 @@ fn every_error_page_has_a_code_and_every_document_one_title() {
 #[test]
 fn documents_name_files_that_exist() {
     // Words in back-quotes that look like a path of ours.
-    let tops = ["host-core/", "ingest/", "billing/", "delegation/", "console/", "contextmeter/", "tests/", "crates/", "sql/", "docs/", "scripts/"];
+    let tops = [
+        "host-core/",
+        "ingest/",
+        "billing/",
+        "delegation/",
+        "console/",
+        "contextmeter/",
+        "tests/",
+        "crates/",
+        "sql/",
+        "docs/",
+        "scripts/",
+    ];
     for (path, text) in files(".md") {
         let prose = text.split("```").step_by(2).collect::<String>();
         for word in prose.split('`').skip(1).step_by(2) {
@@ -82,7 +94,9 @@ fn documents_name_files_that_exist() {
 fn no_environment_is_read_outside_the_configuration() {
     for (path, text) in files(".rs") {
         let tests = path.components().any(|c| c.as_os_str() == "tests" || c.as_os_str() == "examples");
-        let allowed = path.ends_with("contextmeter/src/config.rs") || path.ends_with("test_support.rs") || path.ends_with("testing.rs");
+        let allowed = path.ends_with("contextmeter/src/config.rs")
+            || path.ends_with("test_support.rs")
+            || path.ends_with("testing.rs");
         let reads = ["env::var(", "env::var_os(", "env::vars("].iter().any(|call| text.contains(call));
         assert!(!reads || tests || allowed, "{} reads the environment: take a parameter", path.display());
     }

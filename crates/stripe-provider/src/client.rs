@@ -26,6 +26,9 @@ pub struct StripeOptions {
     /// Meter events a second. None is 20 in test mode, whose events count against the account's 25 requests a second, and 500 in live
     /// mode, half of what an account may send.
     pub events_per_second: Option<u32>,
+    /// From the end of a period until the account finalises its draft by itself: an hour, unless the account says otherwise
+    /// in its billing settings, which no route tells.
+    pub invoice_grace: Duration,
 }
 
 impl StripeOptions {
@@ -35,6 +38,7 @@ impl StripeOptions {
             api_base: API_BASE.to_owned(),
             timeout: TIMEOUT,
             events_per_second: None,
+            invoice_grace: Duration::from_secs(3_600),
         }
     }
 }

@@ -54,7 +54,9 @@ impl StripeProvider {
             .map_err(|failure| PaymentError::Unknown { why: failure.to_string() })?;
         let account: AccountObject = read(&client, "the account", || get("/account")).await?;
         let events_per_second = options.events_per_second.unwrap_or(if livemode { 500 } else { 20 }).max(1);
-        Ok(Self { client, account: PaymentAccount { id: account.id, livemode, events_per_second } })
+        let invoice_grace_us = i64::try_from(options.invoice_grace.as_micros()).unwrap_or(i64::MAX);
+        let account = PaymentAccount { id: account.id, livemode, events_per_second, invoice_grace_us };
+        Ok(Self { client, account })
     }
 
     fn livemode(&self) -> bool {

@@ -14,9 +14,6 @@ use crate::rules::minute::{Place, Zone, allocate, minute_end};
 use crate::rules::period::{BillPeriod, Billable, bill_period};
 use crate::rules::placement::State;
 
-/// The service may finalise a period's invoice this long after its end by itself; unless the draft is in our hands by then, nothing more is
-/// placed there.
-const UNGUARDED_GRACE_US: i64 = 3_600_000_000;
 /// Events may be 35 days old.
 const BACK_US: i64 = 34 * 86_400_000_000;
 
@@ -150,7 +147,8 @@ impl Payments {
             return Ok(Err("ambiguous_subscription"));
         }
         let rows = self.ledger().bill_period_list(platform, customer, meter).await?;
-        let periods: Vec<BillPeriod> = rows.iter().map(|row| bill_period_of(row, now)).collect();
+        let grace = self.0.provider.account().invoice_grace_us;
+        let periods: Vec<BillPeriod> = rows.iter().map(|row| bill_period_of(row, now, grace)).collect();
         let live = view.state == SubscriptionState::Live;
         Ok(match bill_period(statement.piece_start, statement.piece_end, &periods, live, now) {
             Billable::Own(period) => Ok(Bill { period, carried: false }),
@@ -313,8 +311,8 @@ fn target<'a>(board: &'a Board, statement: &StatementRow) -> Result<Target<'a>, 
 }
 
 /// A period is open until it is closed; one that ended without its draft in our hands may have been finalised already.
-fn bill_period_of(row: &BillPeriodRow, now: Timestamp) -> BillPeriod {
-    let unguarded = row.invoice_id.is_none() && now.micros_since(row.end) >= i128::from(UNGUARDED_GRACE_US);
+fn bill_period_of(row: &BillPeriodRow, now: Timestamp, grace_us: i64) -> BillPeriod {
+    let unguarded = row.invoice_id.is_none() && now.micros_since(row.end) >= i128::from(grace_us);
     BillPeriod { start: row.start, end: row.end, closed: row.closed_at.is_some() || unguarded }
 }
 

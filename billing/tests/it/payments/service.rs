@@ -20,7 +20,12 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(customers: &[&str]) -> Service {
         Service {
-            account: PaymentAccount { id: "acct_1".to_owned(), livemode: false, events_per_second: 1_000 },
+            account: PaymentAccount {
+                id: "acct_1".to_owned(),
+                livemode: false,
+                events_per_second: 1_000,
+                invoice_grace_us: 3_600_000_000,
+            },
             customers: customers.iter().map(|customer| (*customer).to_owned()).collect(),
             meters: Mutex::default(),
             away: Mutex::new(false),
