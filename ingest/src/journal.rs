@@ -10,7 +10,6 @@ mod open;
 mod record;
 mod spool;
 #[cfg(test)]
-#[expect(clippy::unwrap_used, clippy::panic, reason = "only tests see it")]
 mod testing;
 
 pub(crate) use appender::{Appender, Decision, Submission};

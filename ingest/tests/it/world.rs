@@ -35,8 +35,23 @@ pub(crate) struct World {
     pub(crate) room_clock: ManualClock,
     ledger: Ledger,
     folder: PathBuf,
-    engine: Engine,
+    engine: Running,
     _keep: (Option<TestLedger>, Option<tempfile::TempDir>),
+}
+
+/// The engine, which has ended when the value is gone: a process must not exit while its threads still run.
+struct Running(Option<Engine>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(engine) = self.0.take() else { return };
+        // On a thread of its own: some tests drop the world inside a runtime, others outside.
+        let closing = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(engine.close())
+        });
+        let _ = closing.join();
+    }
 }
 
 /// One process of the service.
@@ -93,7 +108,7 @@ impl World {
             store,
             ledger,
             folder: folder.to_owned(),
-            engine,
+            engine: Running(Some(engine)),
             _keep: (None, None),
         }
     }
@@ -101,7 +116,7 @@ impl World {
     /// With a proxy between the room and the engine.
     pub(crate) async fn proxied() -> (World, Proxy) {
         let world = World::sqlite().await.with_tables().await;
-        let proxy = Proxy::start(world.engine.connector()).await;
+        let proxy = Proxy::start(world.engine.0.as_ref().unwrap().connector()).await;
         let store = UsageStore::over_url(&proxy.url, "default", "", StoreOptions::default());
         (World { room_store: store, ..world }, proxy)
     }
@@ -162,11 +177,6 @@ impl World {
         };
         self.ledger().key_insert(&row).await.unwrap();
         key.reveal().to_owned()
-    }
-
-    /// Ends the engine, so that another process may have its folder.
-    pub(crate) async fn close(self) {
-        self.engine.close().await.unwrap();
     }
 
     /// What the store holds of an hour up to the ledger's cut.
