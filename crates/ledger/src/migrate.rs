@@ -24,6 +24,7 @@ const MIGRATIONS: &[Migration] = migrations![
     1 "0001_core.sql",
     2 "0002_sealing.sql",
     3 "0003_payments.sql",
+    4 "0004_record_streams.sql",
 ];
 
 /// What a migration run found and did.

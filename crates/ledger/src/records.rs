@@ -1,5 +1,6 @@
 //! Generic record streams: numbered bodies that the ledger does not read.
 
+use sqlx::any::AnyRow;
 use usage::Timestamp;
 
 use crate::{Ledger, LedgerError, row::Columns as _};
@@ -13,6 +14,41 @@ pub struct RecordRow {
 }
 
 impl Ledger {
+    /// Begins a stream with its first record and notes whose it is, in one transaction; a `Conflict` if it was begun before.
+    pub async fn record_stream_begin(
+        &self,
+        owner: &str,
+        stream: &str,
+        body: &[u8],
+    ) -> Result<(), LedgerError> {
+        let mut tx = self.write().await?;
+        let now = tx.now();
+        let insert = include_str!("../../../sql/ledger/queries/records/stream_insert.sql");
+        tx.run("beginning a stream", insert, |s| s.text(owner).text(stream).done()).await?;
+        let append = include_str!("../../../sql/ledger/queries/records/append.sql");
+        let appended = tx
+            .run("beginning a stream", append, |s| s.text(stream).integer(1).bytes(body).time(now).done())
+            .await?;
+        match appended {
+            0 => Err(LedgerError::Conflict { constraint: format!("record 1 of {stream}") }),
+            _ => tx.commit().await,
+        }
+    }
+
+    /// An owner's streams after a name, in order, each with its first record.
+    pub async fn record_stream_list(
+        &self,
+        owner: &str,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<(String, RecordRow)>, LedgerError> {
+        let list = include_str!("../../../sql/ledger/queries/records/stream_list.sql");
+        let rows = self
+            .rows("listing streams", list, |s| s.text(owner).text(after).integer(i64::from(limit)).done())
+            .await?;
+        rows.iter().map(|row| Ok((row.text("stream")?, record(row)?))).collect()
+    }
+
     /// Appends the record `seq` of a stream; a `Conflict` unless it is the next one.
     pub async fn record_append(&self, stream: &str, seq: u64, body: &[u8]) -> Result<(), LedgerError> {
         let now = self.now().await?;
@@ -41,14 +77,10 @@ impl Ledger {
                 s.text(stream).number("a record's number", after).integer(i64::from(limit)).done()
             })
             .await?;
-        rows.iter()
-            .map(|row| {
-                Ok(RecordRow {
-                    seq: row.number("seq")?,
-                    body: row.bytes("body")?,
-                    recorded_at: row.time("recorded_at")?,
-                })
-            })
-            .collect()
+        rows.iter().map(record).collect()
     }
+}
+
+fn record(row: &AnyRow) -> Result<RecordRow, LedgerError> {
+    Ok(RecordRow { seq: row.number("seq")?, body: row.bytes("body")?, recorded_at: row.time("recorded_at")? })
 }

@@ -136,3 +136,30 @@ async fn a_record_is_appended_once_and_in_order() {
         assert_eq!(bodies, [b"one".to_vec(), b"two".to_vec()], "{}", test.name);
     }
 }
+
+#[tokio::test]
+async fn a_stream_is_begun_once_and_listed_for_its_owner_alone() {
+    let (ledgers, _) = both().await;
+    for test in &ledgers {
+        let ledger = &test.ledger;
+        for (owner, stream) in [("a", "a/2"), ("a", "a/1"), ("b", "b/1")] {
+            ledger.record_stream_begin(owner, stream, stream.as_bytes()).await.unwrap();
+        }
+        let again = ledger.record_stream_begin("a", "a/1", b"other").await.unwrap_err();
+        assert!(matches!(again, LedgerError::Conflict { .. }), "{}: {again}", test.name);
+        ledger.record_append("a/1", 2, b"second").await.unwrap();
+        ledger.record_append("c/1", 1, b"a stream that nobody began").await.unwrap();
+        assert!(ledger.record_stream_begin("c", "c/1", b"x").await.is_err(), "{}", test.name);
+        assert!(
+            ledger.record_stream_list("c", "", 10).await.unwrap().is_empty(),
+            "{}: half of it stays",
+            test.name
+        );
+        let listed = ledger.record_stream_list("a", "", 10).await.unwrap();
+        let bodies: Vec<(&str, &[u8])> =
+            listed.iter().map(|(s, r)| (s.as_str(), r.body.as_slice())).collect();
+        assert_eq!(bodies, [("a/1", b"a/1".as_slice()), ("a/2", b"a/2".as_slice())], "{}", test.name);
+        assert_eq!(ledger.record_stream_list("a", "a/1", 10).await.unwrap().len(), 1, "{}", test.name);
+        assert_eq!(ledger.record_stream_list("a", "", 1).await.unwrap().len(), 1, "{}", test.name);
+    }
+}
