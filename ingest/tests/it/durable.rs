@@ -42,8 +42,16 @@ fn g1_a_journal_that_was_dropped_is_opened_again_and_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_shutdown_the_folder_can_be_opened_and_what_waits_is_stored() {
-    let world = World::sqlite().await;
+async fn after_a_shutdown_the_folder_can_be_opened_and_what_waits_is_stored_with_sqlite() {
+    what_waits_is_stored_after_a_shutdown(World::sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_shutdown_the_folder_can_be_opened_and_what_waits_is_stored_with_postgres() {
+    what_waits_is_stored_after_a_shutdown(World::postgres().await).await;
+}
+
+async fn what_waits_is_stored_after_a_shutdown(world: World) {
     let room = world.open().await;
     assert_eq!(room.post(&report("1", &[3])).await.0, 200);
     room.end().await;
