@@ -40,7 +40,9 @@ impl World {
     /// Starts a role on a data folder and waits until it is ready.
     pub async fn start(&self, role: &str, name: &str) -> Service {
         let service = self.start_unready(role, name).await;
-        wait::until(&format!("{role} is ready"), async || match service.get_as(None, "/readyz").await {
+        // The engine answers as ClickHouse does.
+        let question = if role == "engine" { "/ping" } else { "/readyz" };
+        wait::until(&format!("{role} is ready"), async || match service.get_as(None, question).await {
             answer if answer.status == 200 => Ok(()),
             answer => Err(format!("{} {}", answer.status, answer.body)),
         })
@@ -51,7 +53,8 @@ impl World {
     /// Starts a role and waits only until it answers at all.
     pub async fn start_unready(&self, role: &str, name: &str) -> Service {
         let data = self.data(name);
-        let mut child = self.command(name).arg(role).kill_on_drop(true).spawn().expect("the binary starts");
+        let mut child =
+            self.command(role, name).arg(role).kill_on_drop(true).spawn().expect("the binary starts");
         let run = wait::until(&format!("{role} announces itself"), async || {
             if let Ok(Some(status)) = child.try_wait() {
                 panic!("{role} ended with {status} before it answered; its log is above");
@@ -74,7 +77,7 @@ impl World {
     /// Runs a command to its end: exit code, standard output, standard error.
     pub async fn run(&self, name: &str, arguments: &[&str]) -> (i32, String, String) {
         let output = self
-            .command(name)
+            .command("", name)
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -93,12 +96,15 @@ impl World {
         serde_json::from_str(last).unwrap_or_else(|e| panic!("{arguments:?} printed no JSON ({e}): {out}"))
     }
 
-    fn command(&self, name: &str) -> Command {
+    fn command(&self, role: &str, name: &str) -> Command {
         let mut command = Command::new(&self.binary);
+        // Others find the engine at the address of their settings; everybody else is found by `run.json`.
+        if role != "engine" {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         command
             .arg("--data")
             .arg(self.data(name))
-            .args(["--listen", "127.0.0.1:0"])
             .current_dir(self.folder.path())
             .env("CONTEXTMETER_ENGINE_LIBRARY", engine_library())
             .envs(self.settings.iter().map(|(k, v)| (k.as_str(), v.as_str())))
