@@ -4,6 +4,10 @@ mod world;
 
 mod hours;
 
+mod histories;
+
+mod tampering;
+
 /// A test on each database.
 macro_rules! on_both {
     ($($name:ident),+ $(,)?) => {
