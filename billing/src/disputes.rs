@@ -1,11 +1,13 @@
 //! From a frame, an event, a turn, a statement, a Stripe identifier or an invoice line to the whole chain.
 
+use std::collections::HashSet;
+
 use ledger::{HeadRow, InvoiceLineRow, PlacementRow, StatementRow};
 use proof::{
     EventOpening, FileFormat, FrameOpening, KeyFamily, MeterOpening, OpenedFrame, OpenedTurn, ProofFile,
     PublicKey, Signature, SignedHead, Statement, SumNode, VerifyingKey, log,
 };
-use usage::{EventId, Hour, PlatformId, ReportKey, RequestId, Timestamp, TurnId, UsageEvent};
+use usage::{ContentHash, EventId, Hour, PlatformId, ReportKey, RequestId, Timestamp, TurnId, UsageEvent};
 use usage_store::{EventRow, FrameQuery};
 
 use crate::BillingError;
@@ -21,6 +23,20 @@ pub(crate) enum Handle {
     Statement(String),
     StripeIdentifier(String),
     InvoiceLine(String),
+}
+
+/// An event that was found, with the content and the place in it where the handle says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Found {
+    event: EventId,
+    content: Option<ContentHash>,
+    place: Option<u32>,
+}
+
+impl Found {
+    fn event(event: EventId) -> Self {
+        Self { event, content: None, place: None }
+    }
 }
 
 /// Everything from a frame to the invoice.
@@ -52,21 +68,25 @@ impl Billing {
     ) -> Result<Vec<Chain>, BillingError> {
         let store = &self.inner().store;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut found: Vec<(EventId, Option<u32>)> = match handle {
+        let mut found: Vec<Found> = match handle {
             Handle::Frame(query) => store
                 .frame_find(platform, query, None, limit)
                 .await?
                 .into_iter()
-                .map(|hit| (hit.event_id, Some(hit.place)))
+                .map(|hit| Found {
+                    event: hit.event_id,
+                    content: Some(hit.content_hash),
+                    place: Some(hit.place),
+                })
                 .collect(),
-            Handle::Event(event) => vec![(*event, None)],
+            Handle::Event(event) => vec![Found::event(*event)],
             Handle::Turn(request, turn) => store
                 .events_of_turn(platform, ReportKey::new(platform, request, turn))
                 .await?
                 .into_iter()
-                .map(|row| (EventId(row.event_id), None))
+                .map(|row| Found::event(EventId(row.event_id)))
                 .collect(),
-            Handle::Statement(id) => self.events_of(platform, &[id.clone()], most).await?,
+            Handle::Statement(id) => self.events_of(platform, std::slice::from_ref(id), most).await?,
             Handle::StripeIdentifier(identifier) => {
                 let placement = self.inner().ledger.placement_by_identifier(platform, identifier).await?;
                 let ids: Vec<String> = placement.into_iter().map(|row| row.statement_id).collect();
@@ -78,11 +98,12 @@ impl Billing {
                 self.events_of(platform, &ids, most).await?
             }
         };
-        found.dedup();
+        let mut seen = HashSet::new();
+        found.retain(|found| seen.insert(*found));
         found.truncate(most);
         let mut chains = Vec::new();
-        for (event, place) in found {
-            chains.extend(self.chain(platform, event, place).await?);
+        for found in found {
+            chains.extend(self.chain(platform, found).await?);
         }
         Ok(chains)
     }
@@ -93,7 +114,7 @@ impl Billing {
         platform: &PlatformId,
         ids: &[String],
         most: usize,
-    ) -> Result<Vec<(EventId, Option<u32>)>, BillingError> {
+    ) -> Result<Vec<Found>, BillingError> {
         let inner = self.inner();
         let mut events = Vec::new();
         for id in ids {
@@ -122,28 +143,43 @@ impl Billing {
                 }
                 if (statement.piece_start..statement.piece_end).contains(&Timestamp::from_micros(event.as_of))
                 {
-                    events.push((EventId(event.event_id), None));
+                    events.push(Found {
+                        event: EventId(event.event_id),
+                        content: Some(ContentHash(event.content_hash)),
+                        place: None,
+                    });
                 }
             }
         }
         Ok(events)
     }
 
-    async fn chain(
-        &self,
-        platform: &PlatformId,
-        event_id: EventId,
-        place: Option<u32>,
-    ) -> Result<Option<Chain>, BillingError> {
-        let copies = self.inner().store.event_get(platform, event_id).await?;
-        let Some(row) = copies.first().cloned() else { return Ok(None) };
-        let in_conflict = copies.iter().any(|copy| copy.report_hash != row.report_hash);
-        let event = row.to_event()?;
-        let billed = self.billed(platform, &event, &copies).await?;
-        Ok(Some(Chain { event, row, place, in_conflict, billed }))
+    /// The chain of one content; where none is asked for, of the one that is in a statement, or else of the first accepted.
+    async fn chain(&self, platform: &PlatformId, found: Found) -> Result<Option<Chain>, BillingError> {
+        let copies = self.inner().store.event_get(platform, found.event).await?;
+        let in_conflict =
+            copies.windows(2).any(|pair| matches!(pair, [a, b] if a.report_hash != b.report_hash));
+        let mut seen = HashSet::new();
+        let mut first = None;
+        for row in &copies {
+            let asked = found.content.is_none_or(|content| content.0 == row.content_hash);
+            if !asked || !seen.insert(row.content_hash) {
+                continue;
+            }
+            let event = row.to_event()?;
+            let billed = self.billed(platform, &event, &copies).await?;
+            let counted = !billed.is_empty();
+            let chain = Chain { event, row: row.clone(), place: found.place, in_conflict, billed };
+            if counted {
+                return Ok(Some(chain));
+            }
+            first.get_or_insert(chain);
+        }
+        Ok(first)
     }
 
-    /// The statements that count an event: those of the first run that reaches any copy of it and did not defer its customer.
+    /// The statements that count a content of an event: those of the first run that reaches a copy of the event and did not
+    /// defer its customer, where they have this content.
     async fn billed(
         &self,
         platform: &PlatformId,
@@ -156,7 +192,10 @@ impl Billing {
         let mut before = Vec::new();
         for (run, deferred) in inner.runs_of(platform, hour).await? {
             let upper = inner.ledger.cut_get(run.cut_id).await?;
-            let reached = copies.iter().any(|copy| copy.seq <= upper.seq(copy.epoch));
+            let reached = copies.iter().any(|copy| {
+                (copy.hour, copy.customer.as_str()) == (hour.index(), event.customer.as_str())
+                    && copy.seq <= upper.seq(copy.epoch)
+            });
             if !reached || deferred.deferred.contains(&event.customer) {
                 before.push(deferred);
                 continue;
@@ -176,6 +215,9 @@ impl Billing {
             let mut billed = Vec::new();
             for item in counted {
                 let Some((leaf, inclusion)) = item.proof else { continue };
+                if leaf.content_hash != event.content_hash.0 {
+                    continue;
+                }
                 let statement = statements.iter().find(|statement| {
                     statement.run_id == run.run_id
                         && statement.meter == item.meter
@@ -212,6 +254,10 @@ impl Billing {
         let Some(head) = ledger.head_list(&statement.platform, None, 1).await?.into_iter().next() else {
             return Ok(None);
         };
+        if statement.log_index > head.size {
+            // A run before it in the log is not recorded yet: no head that may be shown has it.
+            return Ok(None);
+        }
         let entries = ledger.statement_hashes(&statement.platform, head.size).await?;
         let index = statement.log_index.saturating_sub(1);
         Ok(Some(ProofFile {

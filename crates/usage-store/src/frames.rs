@@ -1,6 +1,6 @@
 use clickhouse::Row;
 use serde::Deserialize;
-use usage::{CustomerId, Digest, EventId, FrameKey, PlatformId, ProviderId, Timestamp};
+use usage::{ContentHash, CustomerId, Digest, EventId, FrameKey, PlatformId, ProviderId, Timestamp};
 
 use crate::{StoreError, UsageStore, error::failed, rows::StoredDigest};
 
@@ -19,13 +19,15 @@ pub struct FrameQuery {
 pub struct FrameAfter {
     pub at: Timestamp,
     pub event: EventId,
+    pub content: ContentHash,
     pub place: u32,
 }
 
-/// One serving of a frame.
+/// One serving of a frame, in one content of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameHit {
     pub event_id: EventId,
+    pub content_hash: ContentHash,
     pub place: u32,
     pub digest: Option<Digest>,
     pub cost: u64,
@@ -36,16 +38,15 @@ pub struct FrameHit {
 
 impl FrameHit {
     pub fn after(&self) -> FrameAfter {
-        FrameAfter { at: self.as_of, event: self.event_id, place: self.place }
+        FrameAfter { at: self.as_of, event: self.event_id, content: self.content_hash, place: self.place }
     }
 }
 
 #[derive(Row, Deserialize)]
 struct HitRow {
     event_id: [u8; 16],
-    place: u32,
-    #[expect(dead_code, reason = "selected so that a hit is of one content")]
     content_hash: [u8; 32],
+    place: u32,
     digest_kind: u8,
     digest_sha256: [u8; 32],
     digest_other: String,
@@ -77,6 +78,7 @@ impl UsageStore {
             .param("first", after.is_none())
             .param("after_at", after.map_or(0, |a| a.at.as_micros()))
             .param("after_event", after.map_or_else(|| "00".repeat(16), |a| a.event.to_string()))
+            .param("after_content", after.map_or_else(|| "00".repeat(32), |a| hex::encode(a.content.0)))
             .param("after_place", after.map_or(0, |a| a.place))
             .param("limit", limit)
             .fetch_all()
@@ -90,6 +92,7 @@ fn hit(row: HitRow) -> Result<FrameHit, StoreError> {
     let digest = StoredDigest { kind: row.digest_kind, sha256: row.digest_sha256, other: row.digest_other };
     Ok(FrameHit {
         event_id: EventId(row.event_id),
+        content_hash: ContentHash(row.content_hash),
         place: row.place,
         digest: digest.digest().ok_or_else(|| StoreError::Corrupt {
             operation: "finding a frame",
