@@ -16,7 +16,9 @@ pub enum StoreError {
     #[error("the usage store holds what it should not, found while {operation}: {detail}")]
     Corrupt { operation: &'static str, detail: String },
     /// Its schema was made by a newer program.
-    #[error("the usage store's schema has version {found}, this program knows {known}: use the newer program")]
+    #[error(
+        "the usage store's schema has version {found}, this program knows {known}: use the newer program"
+    )]
     NewerSchema { found: u32, known: u32 },
     /// An applied migration has another text than this program's.
     #[error("migration {version} of the usage store was applied with another text")]
@@ -38,7 +40,8 @@ impl StoreError {
 
 /// Codes after which waiting helps: no such table or database yet, time-outs, memory, too many parts or queries, replicas
 /// that are not ready, a server that is starting or shutting down.
-const PASSING: &[i32] = &[3, 60, 81, 159, 160, 202, 203, 209, 210, 225, 236, 241, 242, 252, 285, 319, 394, 439, 999];
+const PASSING: &[i32] =
+    &[3, 60, 81, 159, 160, 202, 203, 209, 210, 225, 236, 241, 242, 252, 285, 319, 394, 439, 999];
 
 pub(crate) fn failed(operation: &'static str, source: clickhouse::error::Error) -> StoreError {
     use clickhouse::error::Error;

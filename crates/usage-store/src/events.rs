@@ -121,7 +121,11 @@ impl UsageStore {
     }
 
     /// Every stored copy and content of one event, the earliest first. Usually one.
-    pub async fn event_get(&self, platform: &PlatformId, event: EventId) -> Result<Vec<EventRow>, StoreError> {
+    pub async fn event_get(
+        &self,
+        platform: &PlatformId,
+        event: EventId,
+    ) -> Result<Vec<EventRow>, StoreError> {
         self.query(include_str!("../../../sql/clickhouse/queries/events/get.sql"))
             .param("platform", platform.as_str())
             .param("event_id", event.to_string())
@@ -131,7 +135,11 @@ impl UsageStore {
     }
 
     /// The events of one turn, in the order of their positions.
-    pub async fn events_of_turn(&self, platform: &PlatformId, key: ReportKey) -> Result<Vec<EventRow>, StoreError> {
+    pub async fn events_of_turn(
+        &self,
+        platform: &PlatformId,
+        key: ReportKey,
+    ) -> Result<Vec<EventRow>, StoreError> {
         self.query(include_str!("../../../sql/clickhouse/queries/events/of_turn.sql"))
             .param("platform", platform.as_str())
             .param("report_key", key.to_string())
@@ -166,7 +174,11 @@ impl UsageStore {
     }
 
     /// The total over a whole filter.
-    pub async fn usage_total(&self, platform: &PlatformId, filter: &UsageFilter) -> Result<UsageTotal, StoreError> {
+    pub async fn usage_total(
+        &self,
+        platform: &PlatformId,
+        filter: &UsageFilter,
+    ) -> Result<UsageTotal, StoreError> {
         let text = standing_on_once(include_str!("../../../sql/clickhouse/queries/events/usage_total.sql"));
         self.query(&text)
             .hours(platform, filter.from, filter.until)

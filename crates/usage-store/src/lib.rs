@@ -18,7 +18,9 @@ mod totals;
 
 pub use cut::Cut;
 pub use error::StoreError;
-pub use events::{CoveredEvent, CoveredStream, Customers, EventStream, UsageFilter, UsageKey, UsageLine, UsageTotal};
+pub use events::{
+    CoveredEvent, CoveredStream, Customers, EventStream, UsageFilter, UsageKey, UsageLine, UsageTotal,
+};
 pub use frames::{FrameAfter, FrameHit, FrameQuery};
 pub use insert::ReportBlock;
 pub use migrate::StoreMigrationReport;

@@ -62,8 +62,12 @@ impl UsageStore {
             }
         }
         let mut report = StoreMigrationReport { applied: Vec::new(), version: known };
-        for migration in MIGRATIONS.iter().filter(|ours| !applied.iter().any(|row| row.version == ours.version)) {
-            for statement in self.laid_out(migration.text).split(";\n").map(str::trim).filter(|s| !s.is_empty()) {
+        for migration in
+            MIGRATIONS.iter().filter(|ours| !applied.iter().any(|row| row.version == ours.version))
+        {
+            for statement in
+                self.laid_out(migration.text).split(";\n").map(str::trim).filter(|s| !s.is_empty())
+            {
                 self.query(statement).execute().await.map_err(error)?;
             }
             let row = Applied {

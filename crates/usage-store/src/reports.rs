@@ -19,7 +19,11 @@ pub struct ConflictRow {
 
 impl UsageStore {
     /// Every stored content of one report, the earliest acceptance first.
-    pub async fn report_get(&self, platform: &PlatformId, key: ReportKey) -> Result<Vec<ReportRow>, StoreError> {
+    pub async fn report_get(
+        &self,
+        platform: &PlatformId,
+        key: ReportKey,
+    ) -> Result<Vec<ReportRow>, StoreError> {
         self.query(include_str!("../../../sql/clickhouse/queries/reports/get.sql"))
             .param("platform", platform.as_str())
             .param("report_key", key.to_string())

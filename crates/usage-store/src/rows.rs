@@ -4,7 +4,8 @@ use clickhouse::Row;
 use serde::{Deserialize, Serialize};
 use usage::{
     Commitment, ContentHash, CustomerId, Digest, EventFrame, EventId, EventKind, FrameKey, Hour, PlatformId,
-    Position, ProviderId, ReportHash, ReportKey, ReportRecord, RequestId, Salt, Timestamp, TurnId, UsageEvent,
+    Position, ProviderId, ReportHash, ReportKey, ReportRecord, RequestId, Salt, Timestamp, TurnId,
+    UsageEvent,
 };
 
 use crate::StoreError;
@@ -173,7 +174,13 @@ pub struct ReportRow {
 }
 
 impl ReportRow {
-    pub fn new(record: &ReportRecord, epoch: u64, first_seq: u64, last_seq: u64, received_at: Timestamp) -> Self {
+    pub fn new(
+        record: &ReportRecord,
+        epoch: u64,
+        first_seq: u64,
+        last_seq: u64,
+        received_at: Timestamp,
+    ) -> Self {
         let report = record.audited.report();
         let as_of = record.audited.as_of();
         Self {

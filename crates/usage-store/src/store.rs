@@ -58,7 +58,8 @@ impl UsageStore {
     ///
     /// `Unavailable` when it does not.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        let read = self.client.query("SELECT count() FROM usage_events WHERE platform = ''").fetch_one::<u64>();
+        let read =
+            self.client.query("SELECT count() FROM usage_events WHERE platform = ''").fetch_one::<u64>();
         read.await.map(drop).map_err(|error| failed("asking for the tables", error))
     }
 
