@@ -37,7 +37,7 @@ pub(crate) fn decide(state: &HourState<'_>) -> Decision {
         if runs >= RUNS_MAX {
             return Decision::Wait("revisions_exhausted");
         }
-        if !state.force && !after(at, revision_pause_us(runs)).is_some_and(|due| state.now >= due) {
+        if !state.force && after(at, revision_pause_us(runs)).is_none_or(|due| state.now < due) {
             return Decision::Wait("revision_not_due");
         }
     }
@@ -45,7 +45,7 @@ pub(crate) fn decide(state: &HourState<'_>) -> Decision {
     let silent: Vec<u64> = state
         .open_journals
         .iter()
-        .filter(|(_, through)| !due.is_some_and(|due| *through >= due))
+        .filter(|(_, through)| due.is_none_or(|due| *through < due))
         .map(|(epoch, _)| *epoch)
         .collect();
     let deadline = after(state.hour.end(), state.deadline_us);

@@ -8,6 +8,8 @@ mod histories;
 
 mod tampering;
 
+mod lookups;
+
 /// A test on each database.
 macro_rules! on_both {
     ($($name:ident),+ $(,)?) => {

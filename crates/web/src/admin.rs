@@ -4,7 +4,9 @@ use axum::{Json, extract::State};
 use http::StatusCode;
 use ledger::{KeyRow, LedgerError, MeterRow, PlatformRow, SyncMode};
 use serde::{Deserialize, Serialize};
-use usage::{EventKind, Hour, MeterDefinition, MeterFilter, MeterId, PlatformId, Quantity, SharedClock, Timestamp};
+use usage::{
+    EventKind, Hour, MeterDefinition, MeterFilter, MeterId, PlatformId, Quantity, SharedClock, Timestamp,
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -74,14 +76,18 @@ async fn create_platform(
     row.stripe_account = body.stripe_account;
     if let Some(mode) = body.sync_mode {
         row.sync_mode = SyncMode::parse(&mode).ok_or_else(|| {
-            Problem::new(&codes::INVALID_VALUE).detail("`sync_mode` is off, shadow or live.").pointer("/sync_mode")
+            Problem::new(&codes::INVALID_VALUE)
+                .detail("`sync_mode` is off, shadow or live.")
+                .pointer("/sync_mode")
         })?;
     }
     let ledger = admin.keyring.ledger();
     match ledger.platform_insert(&row).await {
         Ok(()) => {}
         Err(LedgerError::Conflict { .. }) => {
-            return Err(Problem::new(&codes::PLATFORM_EXISTS).detail("The platform is there already; use it."));
+            return Err(
+                Problem::new(&codes::PLATFORM_EXISTS).detail("The platform is there already; use it.")
+            );
         }
         Err(error) => return Err(error.into()),
     }
@@ -98,7 +104,8 @@ fn default_meter(platform: &PlatformRow) -> Result<MeterRow, Problem> {
         filter: MeterFilter { kind: EventKind::Context, providers: None },
         quantity: Quantity::Tokens,
     };
-    let first = Timestamp::from_micros(platform.created_at.as_micros().saturating_sub(platform.accept_back_us));
+    let first =
+        Timestamp::from_micros(platform.created_at.as_micros().saturating_sub(platform.accept_back_us));
     Ok(MeterRow {
         platform: platform.platform.clone(),
         meter,

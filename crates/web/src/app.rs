@@ -111,7 +111,8 @@ async fn unknown_route() -> Problem {
 }
 
 async fn method_not_allowed() -> Problem {
-    Problem::new(&codes::METHOD_NOT_ALLOWED).detail("The path takes other methods; the header `Allow` lists them.")
+    Problem::new(&codes::METHOD_NOT_ALLOWED)
+        .detail("The path takes other methods; the header `Allow` lists them.")
 }
 
 fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {

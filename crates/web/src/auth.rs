@@ -94,7 +94,8 @@ fn token(headers: &HeaderMap) -> Result<&str, Problem> {
         .and_then(|value| value.strip_prefix("Bearer "))
         .filter(|token| !token.is_empty())
         .ok_or_else(|| {
-            Problem::new(&codes::MISSING_KEY).detail("Send the platform's key in the header `Authorization: Bearer …`.")
+            Problem::new(&codes::MISSING_KEY)
+                .detail("Send the platform's key in the header `Authorization: Bearer …`.")
         })
 }
 

@@ -37,7 +37,10 @@ async fn read_limited(body: Body, limit: usize) -> Result<Bytes, Problem> {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Problem::new(&codes::BODY_TOO_LARGE)
             .detail(format!("The body may have {limit} bytes at the most; send reports one by one."))),
-        Err(_) => Err(Problem::new(&codes::MALFORMED_JSON).detail("The body ended before it was whole; send it again.")),
+        Err(_) => {
+            Err(Problem::new(&codes::MALFORMED_JSON)
+                .detail("The body ended before it was whole; send it again."))
+        }
     }
 }
 
@@ -45,9 +48,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for StrictJson<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let json = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).is_some_and(is_json);
+        let json =
+            request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).is_some_and(is_json);
         if !json {
-            return Err(Problem::new(&codes::UNSUPPORTED_MEDIA_TYPE).detail("Send `Content-Type: application/json`."));
+            return Err(
+                Problem::new(&codes::UNSUPPORTED_MEDIA_TYPE).detail("Send `Content-Type: application/json`.")
+            );
         }
         let bytes = read_body(request).await?;
         parse(&bytes).map(StrictJson)
@@ -65,9 +71,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let code = if inner.is_data() { &codes::INVALID_REQUEST } else { &codes::MALFORMED_JSON };
         Problem::new(code).detail(format!("{inner}; compare with /openapi.json.")).pointer(pointer)
     })?;
-    reader
-        .end()
-        .map_err(|error| Problem::new(&codes::MALFORMED_JSON).detail(format!("{error}; send one document.")))?;
+    reader.end().map_err(|error| {
+        Problem::new(&codes::MALFORMED_JSON).detail(format!("{error}; send one document."))
+    })?;
     Ok(value)
 }
 

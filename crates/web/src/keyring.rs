@@ -56,7 +56,8 @@ impl KeyRing {
         let at = self.0.clock.now();
         let keys = self.0.ledger.key_snapshot().await?;
         let keys = keys.into_iter().map(|key| (key.secret_hash, Arc::new(key))).collect();
-        *self.0.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Snapshot { keys, taken_at: Some(at) };
+        *self.0.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
+            Snapshot { keys, taken_at: Some(at) };
         let used: Vec<(String, Timestamp)> = self.used().drain().collect();
         if !used.is_empty() {
             self.0.ledger.key_touch_many(&used).await?;
@@ -101,7 +102,8 @@ impl KeyRing {
         }
         let live = key.filter(|key| key.expires_at.is_none_or(|end| now < end));
         let Some(key) = live else {
-            return Err(Problem::new(&codes::UNKNOWN_KEY).detail("The key is not known, has expired or was revoked; use another."));
+            return Err(Problem::new(&codes::UNKNOWN_KEY)
+                .detail("The key is not known, has expired or was revoked; use another."));
         };
         let scopes: Scopes = key.scopes.iter().filter_map(|name| Scope::parse(name)).collect();
         if !scopes.allows(scope) {

@@ -101,7 +101,9 @@ async fn error_index() -> Response {
 async fn error_page(StrictPath(name): StrictPath<String>) -> Result<Response, Problem> {
     match ALL.iter().find(|code: &&&Code| code.code == name) {
         Some(code) => Ok(markdown(code.page.to_owned())),
-        None => Err(Problem::new(&codes::NOT_FOUND).detail("There is no such error code; /errors lists all.")),
+        None => {
+            Err(Problem::new(&codes::NOT_FOUND).detail("There is no such error code; /errors lists all."))
+        }
     }
 }
 

@@ -151,22 +151,25 @@ impl From<ledger::LedgerError> for Problem {
         use ledger::LedgerError;
         match &error {
             LedgerError::Unavailable { .. } => Problem::new(&codes::LEDGER_UNAVAILABLE)
-                .detail("The ledger does not answer; send the same request again after the time in Retry-After.")
+                .detail(
+                    "The ledger does not answer; send the same request again after the time in Retry-After.",
+                )
                 .retry_after(5)
                 .internal(&error),
             LedgerError::FenceLost { .. } => Problem::new(&codes::BUSY)
                 .detail("Another worker does the same work now; ask again after the time in Retry-After.")
                 .internal(&error),
-            LedgerError::NotFound { what } => Problem::new(&codes::NOT_FOUND).detail(format!("There is no {what}.")),
+            LedgerError::NotFound { what } => {
+                Problem::new(&codes::NOT_FOUND).detail(format!("There is no {what}."))
+            }
             LedgerError::Conflict { constraint } => {
                 Problem::new(&codes::ALREADY_EXISTS).detail(format!("{constraint} is taken; choose another."))
             }
-            LedgerError::TooLarge { what } => {
-                Problem::new(&codes::INVALID_VALUE).detail(format!("{what} is too large; choose a smaller one."))
-            }
-            LedgerError::Corrupt { .. } | LedgerError::NewerSchema { .. } | LedgerError::ChecksumChanged { .. } => {
-                Problem::new(&codes::INTERNAL).internal(&error)
-            }
+            LedgerError::TooLarge { what } => Problem::new(&codes::INVALID_VALUE)
+                .detail(format!("{what} is too large; choose a smaller one.")),
+            LedgerError::Corrupt { .. }
+            | LedgerError::NewerSchema { .. }
+            | LedgerError::ChecksumChanged { .. } => Problem::new(&codes::INTERNAL).internal(&error),
             _ => Problem::new(&codes::INTERNAL).internal(&error),
         }
     }

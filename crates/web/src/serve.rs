@@ -16,7 +16,12 @@ use tokio_util::sync::CancellationToken;
 const HEADERS: Duration = Duration::from_secs(10);
 
 /// Serves until `shutdown`, then lets running requests end, for `drain` at the most.
-pub async fn serve(router: Router, listener: TcpListener, shutdown: CancellationToken, drain: Duration) -> io::Result<()> {
+pub async fn serve(
+    router: Router,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+    drain: Duration,
+) -> io::Result<()> {
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADERS);

@@ -16,8 +16,8 @@ use proof::SigningKey;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use usage::{
-    AuditPolicy, Clock as _, CustomerId, ErasureKey, Hour, ManualClock, PlatformId, Position, ReportRecord,
-    SharedClock, Timestamp, TurnReport, audit,
+    AuditPolicy, Clock as _, ErasureKey, Hour, ManualClock, PlatformId, Position, ReportRecord, SharedClock,
+    Timestamp, TurnReport, audit,
 };
 use usage_store::{EventRow, ReportBlock, ReportRow, StoreOptions, UsageStore};
 use web::{KeyRing, Readiness, WebOptions, operator_hash};
@@ -302,8 +302,4 @@ pub(crate) fn noon() -> Hour {
 
 pub(crate) fn platform(name: &str) -> PlatformId {
     PlatformId::parse(name).unwrap()
-}
-
-pub(crate) fn customer(name: &str) -> CustomerId {
-    CustomerId::parse(name).unwrap()
 }

@@ -68,7 +68,8 @@ impl World {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = self.router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap();
+        let response =
+            self.router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap();
         let status = response.status().as_u16();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -88,15 +89,22 @@ impl World {
     /// A platform with a key of the given scope.
     async fn key(&self, scope: &str) -> (String, String) {
         self.operator(Method::POST, "/v1/platforms", r#"{"platform_id":"reseller","livemode":false}"#).await;
-        let (status, key) =
-            self.operator(Method::POST, "/v1/keys", &format!(r#"{{"scopes":["{scope}"],"label":"t"}}"#)).await;
+        let (status, key) = self
+            .operator(Method::POST, "/v1/keys", &format!(r#"{{"scopes":["{scope}"],"label":"t"}}"#))
+            .await;
         assert_eq!(status, 201, "{key}");
         (key["key"].as_str().unwrap().to_owned(), key["key_id"].as_str().unwrap().to_owned())
     }
 
     async fn echo(&self, key: &str, body: &str) -> (u16, Value) {
         let bearer = format!("Bearer {key}");
-        self.call(Method::POST, "/echo", &[("authorization", &bearer), ("content-type", "application/json")], body).await
+        self.call(
+            Method::POST,
+            "/echo",
+            &[("authorization", &bearer), ("content-type", "application/json")],
+            body,
+        )
+        .await
     }
 }
 
@@ -113,13 +121,35 @@ async fn g10_every_rejection_is_a_problem_with_its_own_code_and_page() {
         ("no key", world.call(Method::POST, "/echo", &[json], "{}").await, 401, "missing_key"),
         ("unknown key", world.echo("cm_test_0", "{}").await, 401, "unknown_key"),
         ("wrong scope", world.echo(&ingest, "{}").await, 403, "missing_scope"),
-        ("a key where the operator is needed", world.call(Method::GET, "/v1/platforms", &as_reader, "").await, 403, "operator_required"),
-        ("the operator without platform", world.call(Method::POST, "/echo", &[("authorization", &operator), json], "{}").await, 400, "platform_required"),
+        (
+            "a key where the operator is needed",
+            world.call(Method::GET, "/v1/platforms", &as_reader, "").await,
+            403,
+            "operator_required",
+        ),
+        (
+            "the operator without platform",
+            world.call(Method::POST, "/echo", &[("authorization", &operator), json], "{}").await,
+            400,
+            "platform_required",
+        ),
         ("no JSON", world.echo(&reader, "{").await, 400, "malformed_json"),
         ("two documents", world.echo(&reader, r#"{"number":1}{}"#).await, 400, "malformed_json"),
         ("unknown member", world.echo(&reader, r#"{"number":1,"more":2}"#).await, 422, "invalid_request"),
         ("a float", world.echo(&reader, r#"{"number":1.0}"#).await, 422, "invalid_request"),
-        ("another media type", world.call(Method::POST, "/echo", &[("authorization", &reader_bearer), ("content-type", "text/plain")], "{}").await, 415, "unsupported_media_type"),
+        (
+            "another media type",
+            world
+                .call(
+                    Method::POST,
+                    "/echo",
+                    &[("authorization", &reader_bearer), ("content-type", "text/plain")],
+                    "{}",
+                )
+                .await,
+            415,
+            "unsupported_media_type",
+        ),
         ("too large", world.echo(&reader, &" ".repeat(300)).await, 413, "body_too_large"),
         ("no such route", world.call(Method::GET, "/nothing", &[], "").await, 404, "unknown_route"),
         ("wrong method", world.call(Method::GET, "/echo", &[], "").await, 405, "method_not_allowed"),
@@ -129,8 +159,14 @@ async fn g10_every_rejection_is_a_problem_with_its_own_code_and_page() {
     ];
     for (what, (status, body), expected, code) in rows {
         assert_eq!((status, body["code"].as_str()), (expected, Some(code)), "{what}: {body}");
-        assert!(body["retry"].is_string() && body["request_id"].is_string() && body["title"].is_string(), "{what}: {body}");
-        assert!(!body.to_string().contains("secret cause"), "{what} tells the client what only the log may know");
+        assert!(
+            body["retry"].is_string() && body["request_id"].is_string() && body["title"].is_string(),
+            "{what}: {body}"
+        );
+        assert!(
+            !body.to_string().contains("secret cause"),
+            "{what} tells the client what only the log may know"
+        );
         let (status, page) = world.call(Method::GET, body["type"].as_str().unwrap(), &[], "").await;
         assert_eq!(status, 200, "{what}: {page}");
     }

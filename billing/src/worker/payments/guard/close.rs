@@ -206,10 +206,11 @@ impl Payments {
     }
 }
 
-type Order = (Timestamp, u32, u32, u32);
+type Order = (Timestamp, u32, u32, u32, String);
 
 fn order(row: &PlacementRow) -> Order {
-    (row.piece_start, row.revision, row.part, row.n)
+    // Two meters of one invoice may have all else equal.
+    (row.piece_start, row.revision, row.part, row.n, row.placement_id.clone())
 }
 
 fn root(rows: &[PlacementRow]) -> [u8; 32] {
