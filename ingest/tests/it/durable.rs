@@ -1,5 +1,7 @@
 //! The folder opened again after an end without goodbye.
 
+use std::time::Duration;
+
 use crate::world::{World, noon, report};
 
 /// Each process of the service has a runtime of its own here: when it goes, its tasks end where they are.
@@ -111,6 +113,7 @@ async fn reports_are_taken_while_the_ledger_is_away() {
     let room = world.open().await;
     room.refresh_keys().await;
     assert_eq!(room.post_as(&key, &report("1", &[1])).await.0, 200);
+    room.ingest.drained().await;
     world.ledger().close().await;
     let (status, answer) = room.post_as(&key, &report("2", &[2])).await;
     assert_eq!(status, 200, "{answer}");
@@ -118,6 +121,17 @@ async fn reports_are_taken_while_the_ledger_is_away() {
     stranger["customer_id"] = "initech".into();
     let (status, problem) = room.post_as(&key, &stranger).await;
     assert_eq!((status, &problem["code"]), (503, &"ledger_unavailable".into()), "{problem}");
+
+    let backlog = room.ingest.backlog();
+    while world.store.positions(backlog.epoch, 2).await.unwrap().positions < 2 {
+        tokio::task::yield_now().await;
+    }
+    // It is in the store, but the ledger does not know: that is neither confirmed nor drained, however long one waits.
+    let waited = tokio::time::timeout(Duration::from_millis(300), room.ingest.drained()).await;
+    assert!(waited.is_err(), "drained without the ledger");
+    let backlog = room.ingest.backlog();
+    assert_eq!((backlog.appended_seq, backlog.confirmed_seq), (2, 1));
+    assert!(room.ingest.trouble().unwrap().contains("ledger"));
 }
 
 fn copy(from: &std::path::Path, to: &std::path::Path) {
