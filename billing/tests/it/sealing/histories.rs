@@ -14,7 +14,7 @@ on_both!(g5_the_statements_of_random_histories_add_up_to_the_tokens_that_were_re
 const HISTORIES: [(u64, &str); 3] = [(1, "first"), (0x5eed, "second"), (20_261_130, "third")];
 const CUSTOMERS: [&str; 3] = ["globex", "initech", "umbrella"];
 const PROVIDERS: [&str; 3] = ["docs", "notes", "web"];
-const HOURS: u64 = 4;
+const HOURS: i64 = 4;
 
 /// SplitMix64: the same history of a seed on every machine.
 struct Random(u64);
@@ -32,21 +32,28 @@ impl Random {
         self.next() % end
     }
 
+    fn place(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(u64::try_from(length).unwrap())).unwrap()
+    }
+
+    fn micros(&mut self, end: i64) -> i64 {
+        i64::try_from(self.below(u64::try_from(end).unwrap())).unwrap()
+    }
+
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        let place = self.below(all.len() as u64);
-        all[place as usize]
+        all[self.place(all.len())]
     }
 
     /// At any instant of the history that has been, of one to three providers.
     fn turn(&mut self, platform: &'static str, number: usize, now: i64) -> Turn {
         let mut turn = Turn::new(&number.to_string(), self.of(&CUSTOMERS), &[]);
         let start = noon().start().as_micros();
-        let end = now.min(start + HOURS as i64 * 60 * MINUTE - 1);
-        let back = self.below((end - start) as u64) as i64;
+        let end = now.min(start + HOURS * 60 * MINUTE - 1);
+        let back = self.micros(end - start);
         turn.at = usage::Timestamp::from_micros(end - back);
         turn.platform = platform;
         turn.providers.clear();
-        for provider in PROVIDERS.iter().take(1 + self.below(3) as usize) {
+        for provider in PROVIDERS.iter().take(1 + self.place(3)) {
             let most = self.of(&[10, 2_000, 1_000_000_000_000_000]);
             turn.providers.push((provider, (0..self.below(4)).map(|_| self.below(most)).collect()));
         }
@@ -57,6 +64,7 @@ impl Random {
 /// Customer and hour to events and tokens.
 type Sums = BTreeMap<(String, Hour), (u64, u128)>;
 
+#[expect(clippy::print_stdout, reason = "a failure shows its seed")]
 async fn g5_the_statements_of_random_histories_add_up_to_the_tokens_that_were_reported(world: World) {
     let mut journals = [world.journal("a").await, world.journal("b").await, world.journal("c").await];
     for (seed, name) in HISTORIES {
@@ -83,7 +91,11 @@ async fn g5_the_statements_of_random_histories_add_up_to_the_tokens_that_were_re
         assert_eq!(usage["total"]["tokens"], total.1.to_string(), "seed {seed}");
         let found = world.billing.verify(&platform(name)).await.unwrap();
         assert!(found.ok, "seed {seed}: {found:?}");
-        assert_eq!(found.statements, statements.len() as u64, "seed {seed}: every one was made again");
+        assert_eq!(
+            found.statements,
+            u64::try_from(statements.len()).unwrap(),
+            "seed {seed}: every one was made again"
+        );
         assert!(found.events >= total.0, "seed {seed}: and every event, with its copies, hashed again");
     }
 }
@@ -110,11 +122,11 @@ async fn history(world: &World, journals: &mut [Journal; 3], seed: u64, name: &'
             }
             5 if !turns.is_empty() => {
                 // The host did not see the answer and posted again, through whichever replica.
-                let place = random.below(turns.len() as u64) as usize;
+                let place = random.place(turns.len());
                 put(world, &mut random, journals, &turns[place]).await;
             }
-            5 | 6 => world.tell(&journals[random.below(3) as usize]).await,
-            7 | 8 => world.clock.advance_micros(random.below(40) as i64 * MINUTE + 1),
+            5 | 6 => world.tell(&journals[random.place(3)]).await,
+            7 | 8 => world.clock.advance_micros(random.micros(40) * MINUTE + 1),
             _ => {
                 activations += 1;
                 let force = random.below(2) == 0;
@@ -128,7 +140,7 @@ async fn history(world: &World, journals: &mut [Journal; 3], seed: u64, name: &'
             }
         }
     }
-    let end = noon().end().checked_add_micros(HOURS as i64 * 60 * MINUTE).unwrap();
+    let end = noon().end().checked_add_micros(HOURS * 60 * MINUTE).unwrap();
     world.clock.set(end.max(world.clock.now()));
     for journal in journals.iter() {
         world.tell(journal).await;
@@ -143,7 +155,7 @@ async fn history(world: &World, journals: &mut [Journal; 3], seed: u64, name: &'
 
 /// Into any of the journals; told at once or only later.
 async fn put(world: &World, random: &mut Random, journals: &mut [Journal; 3], turn: &Turn) {
-    let journal = &mut journals[random.below(3) as usize];
+    let journal = &mut journals[random.place(3)];
     let block = world.accept(journal, turn);
     world.store.insert(&block).await.unwrap();
     if random.below(3) == 0 {
