@@ -1,5 +1,7 @@
 //! `/v1/usage`, `/v1/events` and `/v1/conflicts`: what is stored.
 
+use std::collections::HashSet;
+
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -80,7 +82,7 @@ fn usage_key(text: &str) -> Result<UsageKey, Problem> {
     Ok(UsageKey { customer, provider, hour })
 }
 
-/// Shows one event with its frames; in conflict, every content that was reported.
+/// Shows one event with its frames; in conflict, with every content that was reported, the first of them on top.
 #[utoipa::path(get, path = "/v1/events/{event_id}", tag = "read", security(("key" = [])),
     params(("event_id" = String, Path, description = "32 hexadecimal digits")),
     responses((status = 200, description = "The event"), (status = 404, description = "not_found")))]
@@ -99,6 +101,16 @@ pub(super) async fn get_event(
         let conflict = copies.iter().any(|copy| copy.report_hash != first.report_hash);
         members.insert("in_conflict".to_owned(), json!(conflict));
         members.insert("copies".to_owned(), json!(copies.len()));
+        if conflict {
+            let mut seen = HashSet::new();
+            let contents = copies
+                .iter()
+                .filter(|copy| seen.insert(copy.report_hash))
+                .map(|copy| copy.to_event().map(|event| event_json(&event, copy)))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(BillingError::from)?;
+            members.insert("contents".to_owned(), json!(contents));
+        }
     }
     Ok(Json(body))
 }

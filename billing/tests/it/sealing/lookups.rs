@@ -163,6 +163,11 @@ async fn g3_what_was_sealed_is_proved_although_another_content_was_accepted_befo
         );
         assert_eq!(file(&chains[0]).verify().unwrap().quantity, 40, "{query}");
     }
+    let (_, event) = world.get("acme", &format!("/v1/events/{event}")).await;
+    let contents: Vec<_> =
+        event["contents"].as_array().unwrap().iter().map(|c| c["tokens"].as_u64().unwrap()).collect();
+    assert_eq!((contents, &event["in_conflict"], &event["copies"]), (vec![901, 40], &json!(true), &json!(2)));
+
     let both = chains(&world, "acme", FRAME).await;
     let mut shown: Vec<_> =
         both.iter().map(|c| (c["frame"]["tokens"].as_u64().unwrap(), c["statement"].is_null())).collect();
