@@ -61,5 +61,10 @@ codes! {
     PAYMENTS_OFF "payments_off" 409 Never "No payment service is configured";
     BUSY "busy" 503 After "Another worker does this now";
     BUDGET_EXHAUSTED "budget_exhausted" 402 Never "The budget does not cover it";
+    DELEGATION_CONFLICT "delegation_conflict" 409 Never "This delegation was opened with other content";
+    DELEGATION_CLOSED "delegation_closed" 409 Never "The delegation takes no more reservations";
+    DELEGATION_FULL "delegation_full" 409 Never "The delegation has all the attempts it may have";
+    ATTEMPT_CONFLICT "attempt_conflict" 409 Never "This was asked for the attempt with other content";
+    ATTEMPT_ENDED "attempt_ended" 409 Never "The attempt has ended";
     INTERNAL "internal" 500 SameKey "The service failed";
 }
