@@ -112,7 +112,7 @@ pub(super) async fn list_delegations(
     StrictQuery(query): StrictQuery<PageQuery>,
 ) -> Result<Json<Page<DelegationItem>>, Problem> {
     let limit = query.limit()?;
-    let after = query.after.map(|after| place(after)).transpose()?;
+    let after = query.after.map(place).transpose()?;
     let store = delegation.store(&caller.platform);
     let rows = store.list(after.as_ref(), limit.saturating_add(1)).await?;
     let items = rows

@@ -143,12 +143,12 @@ impl Budget {
 
     /// What may still be reserved. Nothing when attempts used more than the limit: how much more says [`Budget::overdrawn`].
     pub fn available(&self) -> u128 {
-        u128::from(self.limit_tokens).checked_sub(self.totals().committed()).unwrap_or(0)
+        u128::from(self.limit_tokens).saturating_sub(self.totals().committed())
     }
 
     /// By how much the attempts used more than the limit.
     pub fn overdrawn(&self) -> u128 {
-        self.totals().committed().checked_sub(u128::from(self.limit_tokens)).unwrap_or(0)
+        self.totals().committed().saturating_sub(u128::from(self.limit_tokens))
     }
 
     /// Whether an attempt used more than it had reserved. Then nothing more is reserved: the reservations do not bind what happens.

@@ -120,7 +120,7 @@ proptest! {
             .map(|event| serde_json::from_slice(&serde_json::to_vec(event).unwrap()).unwrap())
             .collect();
         prop_assert_eq!(&read, &events);
-        let replayed = read.iter().try_fold(None, |state, event| fold(state, event)).unwrap();
+        let replayed = read.iter().try_fold(None, fold).unwrap();
         prop_assert_eq!(replayed, state);
     }
 
