@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use axum::{Json, extract::State, routing::get};
 use billing::{Billing, BillingDeps, provider::PaymentProvider};
 use clickhouse_embedded::{Engine, EngineOptions, TcpAccess, TcpServer, locate_library};
+use delegation::Delegation;
 use ingest::{Ingest, IngestDeps, IngestOptions};
 use ledger::{Ledger, LedgerOptions};
 use proof::{KeyFamily, PublicKey, VerifyingKey};
@@ -207,7 +208,8 @@ fn routes(
         routes = routes.merge(ingest.routes());
     }
     if let Some(billing) = billing {
-        routes = routes.merge(billing.routes());
+        routes =
+            routes.merge(billing.routes()).merge(Delegation::new(ledger.clone(), clock.clone()).routes());
     }
     routes
 }

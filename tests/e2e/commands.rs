@@ -15,6 +15,7 @@ async fn a_command_asks_the_running_service_and_opens_the_folder_only_when_nobod
     let report = turn(&mut Seed::new(3), "acme", "req-1", "1", &past_hour(1));
     service.post_as(Some(&key), "/v1/reports", report.bytes()).await.expect(200);
     service.stored_tokens("reseller", u128::from(report.tokens)).await;
+    service.sealed_tokens("reseller", u128::from(report.tokens)).await;
     world.run_json("data", &["seal", "--force", "--platform", "reseller"]).await;
     let running = world.run_json("data", &["statements", "--platform", "reseller"]).await;
     assert_eq!(running["data"].as_array().unwrap().len(), 1, "{running}");

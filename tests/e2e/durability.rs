@@ -98,7 +98,7 @@ async fn g1_what_was_acknowledged_survives_kill_9_and_is_counted_once() {
     service.stored_tokens("reseller", auditor.tokens()).await;
 
     // And once in the statements, whatever crashed in between.
-    service.operator_post("reseller", "/v1/windows/seal", &json!({"force": true})).await.expect(200);
+    service.sealed_tokens("reseller", auditor.tokens()).await;
     let statements = service.operator_get("reseller", "/v1/statements?limit=1000").await.expect(200);
     auditor.judge_statements(statements["data"].as_array().unwrap());
     let verified = service.operator_post("reseller", "/v1/verify", &json!({})).await.expect(200);
@@ -153,7 +153,7 @@ async fn g1_reports_are_taken_while_the_store_is_absent_and_are_stored_when_it_i
     }
     let engine = world.start("engine", "engine").await;
     billing.stored_tokens("reseller", auditor.tokens()).await;
-    billing.operator_post("reseller", "/v1/windows/seal", &json!({"force": true})).await.expect(200);
+    billing.sealed_tokens("reseller", auditor.tokens()).await;
     let statements: Value = billing.operator_get("reseller", "/v1/statements?limit=1000").await.expect(200);
     auditor.judge_statements(statements["data"].as_array().unwrap());
 

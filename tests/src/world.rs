@@ -224,6 +224,21 @@ impl Service {
         })
         .await
     }
+
+    /// Seals until the statements say what was acknowledged. What is stored is sealed once its journal told the ledger, a moment later.
+    pub async fn sealed_tokens(&self, platform: &str, expected: u128) {
+        wait::until("the statements hold all that was acknowledged", async || {
+            let force = serde_json::json!({"force": true});
+            let sealed = self.operator_post(platform, "/v1/windows/seal", &force).await;
+            let statements = self.operator_get(platform, "/v1/statements?limit=1000").await;
+            let rows = statements.body["data"].as_array().cloned().unwrap_or_default();
+            let sums =
+                rows.iter().map(|row| row["sum"].as_str().unwrap_or("0").parse::<u128>().expect("digits"));
+            let total: u128 = sums.sum();
+            if total == expected { Ok(()) } else { Err(format!("{total} of {expected}: {}", sealed.body)) }
+        })
+        .await;
+    }
 }
 
 /// Sends a request and reads the whole answer.
