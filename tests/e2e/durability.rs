@@ -13,6 +13,8 @@ use tokio::sync::Mutex;
 use crate::{past_hour, world};
 
 /// How often the process is killed, and from which seed: `make soak` asks for more.
+#[expect(clippy::disallowed_methods, reason = "a campaign is asked for by the environment alone")]
+#[expect(clippy::print_stdout, reason = "a campaign prints its seed")]
 fn campaign() -> (usize, u64) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let (kills, seed) = (number("KILLS").unwrap_or(3), number("SEED").unwrap_or(20_261_130));
