@@ -1,1 +1,6 @@
 #![doc = include_str!("../README.md")]
+
+mod page;
+mod views;
+
+pub use page::routes;
