@@ -68,6 +68,9 @@ impl History {
 
     /// The state as of an event.
     pub(crate) fn state_at(&self, seq: u64) -> Result<State, Corrupt> {
+        if self.state.as_ref().is_some_and(|budget| budget.seq == seq) {
+            return Ok(self.state.clone());
+        }
         let count = usize::try_from(seq).unwrap_or(usize::MAX);
         self.records.iter().take(count).try_fold(None, |state, record| fold(state, &record.event))
     }

@@ -416,7 +416,7 @@ async fn a_full_budget_is_read_whole_and_says_so() {
     assert_eq!(more.code(), (409, "delegation_full"));
     let held = world.post(&format!("{RESERVATIONS}/try-4095/unknown"), json!({"reason": "hung up"})).await;
     assert_eq!((held.status, held.body["delegation"]["held"].as_str()), (200, Some("1")), "{held:?}");
-    // More than the limit through one attempt closes it for repeats' sake too: a repeat is still answered.
+    // More than was reserved for one attempt closes the budget; a repeat is answered all the same.
     let over = json!({"tokens": 2, "evidence": {"reference": "x"}});
     let settled = world.post(&format!("{RESERVATIONS}/try-0/settlement"), over).await;
     assert_eq!(
