@@ -103,8 +103,9 @@ pub(crate) async fn run(config: &Config, common: &Common, args: &Demo) -> anyhow
         Some(folder) => folder.clone(),
         None => config.data.folder.join("demo").join(SystemClock.now().as_unix_seconds_floor().to_string()),
     };
-    std::fs::create_dir_all(&data).with_context(|| format!("cannot create {}", data.display()))?;
-    let data = data.canonicalize()?;
+    // What can be wrong with the command line is found before anything is made.
+    let docs = turns::pages(&args.docs)?;
+    let data = fresh(&data)?;
     let mut story = Story::new();
 
     story.step("starting the Stripe sandbox, the engine, the journal and the ledger");
@@ -113,13 +114,16 @@ pub(crate) async fn run(config: &Config, common: &Common, args: &Demo) -> anyhow
     let stripe_base = format!("http://{}", sandbox.local_addr());
     let mut config = config.clone();
     config.data.folder.clone_from(&data);
+    // A story must not be told into somebody's books: its ledger and its store lie in its own folder, whatever is configured.
+    config.ledger.url.clear();
+    config.store.url.clear();
     config.stripe.secret_key = STRIPE_KEY.to_owned();
     config.stripe.base_url.clone_from(&stripe_base);
     config.stripe.events_per_second = 1_000;
     config.stripe.invoice_grace_minutes = GRACE_MINUTES;
     let running = Running::start(&config, Roles::DEMO).await?;
 
-    let told = tell(&running, &stripe_base, &data, &args.docs, &mut story).await;
+    let told = tell(&running, &stripe_base, &data, &docs, &mut story).await;
     story.done();
     let (figures, key) = match told {
         Ok(told) => told,
@@ -156,6 +160,19 @@ pub(crate) async fn run(config: &Config, common: &Common, args: &Demo) -> anyhow
         bail!("the dispute's proof does not verify; the data lies in {}", data.display());
     }
     Ok(Outcome::Done)
+}
+
+/// A folder that is the story's alone. Telling it twice in one folder would add the second day to the first.
+fn fresh(data: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
+    let mut entries = std::fs::read_dir(data).with_context(|| format!("cannot read {}", data.display()))?;
+    if entries.next().is_some() {
+        bail!(
+            "the demo needs an empty folder and {} is not; leave --data out, or name another folder",
+            data.display()
+        );
+    }
+    Ok(data.canonicalize()?)
 }
 
 /// A reseller's way to ask the service.

@@ -46,3 +46,27 @@ async fn the_demo_ends_with_five_equal_figures_and_a_proven_dispute() {
         .await;
     assert!(found.to_string().contains(dispute["invoice_line"].as_str().unwrap()), "{found}");
 }
+
+#[tokio::test]
+async fn the_demo_keeps_to_its_own_folder_whatever_is_configured() {
+    let mut world = world();
+    // Books that belong to somebody: if the demo opened them, it would fail here.
+    world
+        .set("CONTEXTMETER_LEDGER_URL", "postgres://nobody@127.0.0.1:1/books")
+        .set("CONTEXTMETER_STORE_URL", "http://127.0.0.1:1");
+    let docs = repository().join("docs");
+    let arguments = ["demo", "--once", "--json", "--docs", docs.to_str().unwrap()];
+    let (code, out, err) = world.run("demo", &arguments).await;
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(world.data("demo").join("ledger.sqlite").is_file());
+
+    // A second day in the same books would make the figures of the first one wrong.
+    let (code, _, err) = world.run("demo", &arguments).await;
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("needs an empty folder"), "{err}");
+
+    // What is wrong with the command line leaves nothing behind.
+    let (code, _, err) = world.run("other", &["demo", "--once", "--docs", "no-such-folder"]).await;
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("--docs") && !world.data("other").exists(), "{err}");
+}

@@ -1,6 +1,10 @@
 //! The agent's side: real queries to real providers, and the reports of what they cost.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
@@ -27,6 +31,14 @@ pub(super) const LATE_QUESTION: &str = "what happens to usage that arrives after
 /// For the reader to post by hand.
 pub(super) const NEXT_QUESTION: &str = "how are invoices guarded before they are final";
 
+/// The whole path of the pages, which the child process is given.
+pub(super) fn pages(docs: &Path) -> anyhow::Result<PathBuf> {
+    let missing =
+        || format!("there are no pages at {}; name a folder of Markdown pages with --docs", docs.display());
+    let path = docs.canonicalize().with_context(missing)?;
+    if path.is_dir() { Ok(path) } else { Err(anyhow::anyhow!(missing())) }
+}
+
 const BUDGET_TOKENS: u32 = 600;
 const BUDGET_FRAMES: u32 = 8;
 
@@ -38,12 +50,6 @@ pub(super) struct Agent {
 
 impl Agent {
     pub(super) async fn start(docs: &Path) -> anyhow::Result<Agent> {
-        let docs = docs.canonicalize().with_context(|| {
-            format!(
-                "the demo's pages are not at {}; name a folder of Markdown pages with --docs",
-                docs.display()
-            )
-        })?;
         let program = std::env::current_exe().context("cannot find this program's own file")?;
         let child = StdioOptions::new(program).arg("provider").arg("docs").arg(docs);
         let docs =
