@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use host_core::{Delivery, Meter, MeterOptions};
 use http::Method;
-use proof::ProofFile;
+use proof::{ProofFile, PublicKey};
 use serde_json::{Value, json};
 use usage::{Clock as _, HostId, Hour, SystemClock, Timestamp, TurnReport};
 
@@ -288,7 +288,10 @@ async fn tell(
         serde_json::from_value(dispute["proof"]["file"].clone()).context("the chain has no proof")?;
     let proof_file = data.join("proof.json");
     std::fs::write(&proof_file, serde_json::to_vec_pretty(&file)?)?;
-    let proof_verified = file.verify().is_ok();
+    // The keys in the file vouch for themselves; those that the service publishes are what a customer compares them with.
+    let published: Vec<PublicKey> =
+        serde_json::from_value(desk.get("/.well-known/contextmeter-keys.json").await?)?;
+    let proof_verified = file.verify_with(&published).is_ok();
 
     let next = agent.turn("acme", "req-acme-next", NEXT_QUESTION, now).await?;
     let report_file = data.join("next-report.json");
