@@ -38,8 +38,15 @@ pub(super) const PLANS: [Plan; 3] = [
     Plan {
         customer: "initech",
         name: "Initech",
-        described: "a cent for every 10 tokens, by volume",
-        price: &[("billing_scheme", "per_unit"), ("unit_amount_decimal", "0.1")],
+        described: "2 cents for 10 tokens, 1 cent if above 1,000",
+        price: &[
+            ("billing_scheme", "tiered"),
+            ("tiers_mode", "volume"),
+            ("tiers[0][up_to]", "1000"),
+            ("tiers[0][unit_amount_decimal]", "0.2"),
+            ("tiers[1][up_to]", "inf"),
+            ("tiers[1][unit_amount_decimal]", "0.1"),
+        ],
     },
 ];
 
