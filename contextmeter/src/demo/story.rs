@@ -81,7 +81,7 @@ pub(super) fn screen(figures: &Figures, url: &str, key: &str, operator_hint: &st
     Try it by hand
       curl -s -H 'authorization: Bearer {key}' '{url}/v1/usage'
       curl -s -H 'authorization: Bearer {key}' '{url}/v1/disputes/lookup?invoice_line={line}'
-      curl -s -H 'authorization: Bearer {key}' -H 'content-type: application/json' -d @{report_file} '{url}/v1/reports'
+      curl -s -H 'authorization: Bearer {key}' -H 'content-type: application/json' -d {report_file} '{url}/v1/reports'
 
     {operator_hint}
 ",
@@ -119,8 +119,13 @@ pub(super) fn screen(figures: &Figures, url: &str, key: &str, operator_hint: &st
         } else {
             "DOES NOT VERIFY"
         },
-        report_file = figures.report_file.display(),
+        report_file = quoted(&format!("@{}", figures.report_file.display())),
     )
+}
+
+/// One word to a shell, whatever is in it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn plain(value: &Value) -> String {
@@ -133,4 +138,12 @@ fn plain(value: &Value) -> String {
 /// Cents as Stripe gives them, an integer: 1234 as `$12.34`.
 fn cents(cents: u64) -> String {
     format!("${}.{:02}", cents / 100, cents % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_path_with_blanks_and_quotes_is_one_word_to_a_shell() {
+        assert_eq!(super::quoted("@/home/o'hara/my data"), r"'@/home/o'\''hara/my data'");
+    }
 }
