@@ -217,12 +217,15 @@ pub(crate) async fn doctor(config: &Config, common: &Common) -> anyhow::Result<O
         }
         Err(error) => note("data folder", Err(error.into())),
     }
-    let stripe = if config.stripe.secret_key.is_empty() {
-        "no secret key: usage is sealed and nothing is billed"
-    } else {
-        "a secret key is set"
-    };
-    note("Stripe", Ok(stripe.to_owned()));
+    let stripe = roles::payments(config).await.map(|provider| match provider {
+        None => "no secret key: usage is sealed and nothing is billed".to_owned(),
+        Some(provider) => {
+            let account = provider.account();
+            let mode = if account.livemode { "live" } else { "test" };
+            format!("account {}, {mode} mode", account.id)
+        }
+    });
+    note("Stripe", stripe);
     let ok = checks.iter().all(|check| check["ok"] == true);
     print::answer(common.json, &json!({"ok": ok, "data": checks}), &["check", "ok", "state"]);
     Ok(if ok { Outcome::Done } else { Outcome::Different })

@@ -210,6 +210,7 @@ fn routes(
     if let Some(billing) = billing {
         routes =
             routes.merge(billing.routes()).merge(Delegation::new(ledger.clone(), clock.clone()).routes());
+        routes = routes.merge(contextmeter_console::routes());
     }
     routes
 }
@@ -319,7 +320,7 @@ pub(crate) async fn start_sandbox(
         .with_context(|| format!("the sandbox cannot listen on {listen}"))
 }
 
-async fn payments(config: &Config) -> anyhow::Result<Option<Arc<dyn PaymentProvider>>> {
+pub(crate) async fn payments(config: &Config) -> anyhow::Result<Option<Arc<dyn PaymentProvider>>> {
     if config.stripe.secret_key.is_empty() {
         return Ok(None);
     }
