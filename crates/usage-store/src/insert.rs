@@ -16,6 +16,13 @@ impl UsageStore {
     ///
     /// `Unavailable` when the outcome is not known or the store is away; `Refused` when it will not take these rows.
     pub async fn insert(&self, block: &ReportBlock) -> Result<(), StoreError> {
+        let mut months =
+            block.events.iter().map(EventRow::month).chain(block.reports.iter().map(ReportRow::month));
+        let first = months.next();
+        if months.any(|month| Some(month) != first) {
+            let detail = "a block of two months would not be stored as one; cut it by month".to_owned();
+            return Err(StoreError::Corrupt { operation: "inserting rows", detail });
+        }
         self.insert_rows("usage_events", &block.events).await?;
         self.insert_rows("reports", &block.reports).await
     }
