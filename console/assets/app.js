@@ -114,8 +114,6 @@ function showProblem(section, error) {
 
 // --- The views ------------------------------------------------------------------------------------------------------
 
-const UTC = 'UTC';
-
 const LISTS = {
   usage: {
     path: '/v1/usage',
@@ -124,7 +122,7 @@ const LISTS = {
       return table('Usage by customer, provider and hour', [
         ['Customer', (row) => row.customer_id],
         ['Provider', (row) => row.provider_id],
-        [`Hour (${UTC})`, (row) => go('statements', { customer_id: row.customer_id, hour: row.hour }, time(row.hour))],
+        ['Hour', (row) => go('statements', { customer_id: row.customer_id, hour: row.hour }, time(row.hour))],
         ['Tokens', (row) => grouped(row.tokens), true],
         ['Frames', (row) => grouped(row.frames), true],
         ['Events', (row) => grouped(row.events), true],
@@ -144,7 +142,7 @@ const LISTS = {
         ['Statement', (row) => go('disputes', { statement_id: row.statement_id }, code(row.statement_id))],
         ['Customer', (row) => row.customer_id],
         ['Meter', (row) => row.meter_id],
-        [`Hour (${UTC})`, (row) => time(row.hour)],
+        ['Hour', (row) => time(row.hour)],
         ['Revision', (row) => text(row.revision), true],
         ['Events', (row) => grouped(row.count), true],
         ['Sum', (row) => grouped(row.sum), true],
@@ -158,7 +156,7 @@ const LISTS = {
       return table('Conflicts', [
         ['Request', (row) => row.request_id],
         ['Turn', (row) => go('disputes', { request_id: row.request_id, turn_id: row.turn_id }, row.turn_id)],
-        [`Hour (${UTC})`, (row) => time(row.hour)],
+        ['Hour', (row) => time(row.hour)],
         ['Contents', (row) => grouped(row.contents), true],
         ['First received', (row) => time(row.first_received_at)],
         ['Last received', (row) => time(row.last_received_at)],
