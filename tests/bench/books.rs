@@ -114,7 +114,7 @@ async fn seal(place: &Place, usage: &Usage) -> Row {
     let statements = status.sealed.first().map(|sealed| sealed.statements);
     assert_eq!(statements, usize::try_from(CUSTOMERS).ok(), "the hour is sealed: {status:?}");
     Row {
-        what: "events sealed into signed statements of 1 000 customers, one hour of 100 000",
+        what: "events sealed into statements of 1 000 customers, one hour of 100 000",
         unit: "events/s",
         ours: Rate { done: usage.count.events, took },
         limit,

@@ -65,7 +65,7 @@ pub(crate) fn page(rows: &[Row], machine: &str) -> String {
 /// Cores, memory, kernel, processor, date, load before the run, and what a flush costs in `folder`.
 pub(crate) fn machine(folder: &Path) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let memory = field("/proc/meminfo", "MemTotal").unwrap_or_else(|| "unknown".to_owned());
+    let memory = memory_mib().map_or_else(|| "unknown".to_owned(), |mib| format!("{} MiB", grouped(mib)));
     let processor = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_else(|_| "unknown".to_owned());
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -94,6 +94,11 @@ fn fsync(folder: &Path) -> Duration {
         .collect();
     times.sort_unstable();
     times[times.len() / 2]
+}
+
+fn memory_mib() -> Option<u128> {
+    let kib: u128 = field("/proc/meminfo", "MemTotal")?.strip_suffix(" kB")?.parse().ok()?;
+    Some(kib / 1_024)
 }
 
 fn field(file: &str, name: &str) -> Option<String> {
