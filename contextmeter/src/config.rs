@@ -385,9 +385,12 @@ mod tests {
         assert_eq!(config.http.concurrency, 7);
     }
 
+    /// The file, the environment, and what the refusal says.
+    type Refused<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
     #[test]
     fn what_does_not_fit_is_refused_with_the_way_out() {
-        let rows: [(&str, &[(&str, &str)], &str); 6] = [
+        let rows: [Refused<'_>; 6] = [
             ("[http]\nlissen = \"x\"", &[], "test.toml: unknown key `http.lissen`"),
             ("", &[("CONTEXTMETER_HTTP_LISSEN", "x")], "CONTEXTMETER_HTTP_LISSEN: unknown key `http.lissen`"),
             ("[http]\nconcurrency = \"many\"", &[], "`http.concurrency` must be a whole number"),
