@@ -205,6 +205,9 @@ async function list(section, view, query, signal) {
 
 // --- A dispute's chain ----------------------------------------------------------------------------------------------
 
+/** Events that a lookup answers when it is not told how many. */
+const MOST = 10;
+
 /** What the links on the page hold in memory until the next answer. */
 let files = [];
 
@@ -281,7 +284,10 @@ async function disputes(section, query, signal) {
     return 'Say what you have';
   }
   const { data } = await ask('/v1/disputes/lookup', query, signal);
-  $('[data-part=list]', section).replaceChildren(
+  const events = new Set(data.map((row) => row.event.event_id));
+  const bound = events.size >= MOST && !query.has('limit')
+    ? [el('p', { class: 'hint' }, `These are the chains of ${MOST} events; there may be more. Look up a turn or an event to see its own.`)] : [];
+  $('[data-part=list]', section).replaceChildren(...bound,
     ...(data.length ? data.map(chain) : [el('p', { class: 'empty' }, 'Nothing of your platform has this name.')]));
   return `${data.length} ${data.length === 1 ? 'chain' : 'chains'}`;
 }
