@@ -17,10 +17,11 @@ nextest() { scripts/with-tools.sh cargo nextest run --locked --profile "${NEXTES
 tier setup scripts/setup.sh engine postgres python nextest deny
 tier lint scripts/lint.sh
 tier build scripts/with-tools.sh cargo nextest run --locked --workspace --all-targets --no-run
-tier unit nextest --workspace --lib --bins
-tier integration nextest --workspace --exclude contextmeter --tests --no-tests=warn -E 'kind(test)'
+tier unit nextest --workspace --all-targets -E 'kind(lib) or kind(bin)'
+# One selection of packages for all tiers: another one would build every dependency with other features, anew.
+tier integration nextest --workspace --all-targets -E 'kind(test) and not package(contextmeter)'
 tier docs cargo test --locked --workspace --doc --quiet
-tier end-to-end nextest --package contextmeter -E 'kind(test)'
+tier end-to-end nextest --workspace --all-targets -E 'kind(test) and package(contextmeter)'
 
 printf '\n== minutes\n'
 printf '%s\n' "${tiers[@]}"

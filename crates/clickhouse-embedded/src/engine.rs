@@ -14,13 +14,12 @@ use crate::library::connection::{Connection, Parameters};
 use crate::library::{self, Functions};
 use crate::{EngineError, Exception, MemConnector, TcpAccess, TcpServer};
 
+pub(crate) use crate::library::threads::detach;
 use folder::Folder;
 pub use options::EngineOptions;
 
 /// Statements that run at once; more wait.
 const CONCURRENT: u32 = 32;
-/// Deep expressions recurse in the engine's parser; two mebibytes refuse what a server accepts.
-const STACK: usize = 8 * 1024 * 1024;
 
 /// The ClickHouse engine, running in this process on one data folder. Clones are the same engine.
 #[derive(Clone)]
@@ -191,14 +190,4 @@ pub(crate) fn on_own_thread<T: Send + 'static>(
         let _ = sender.send(work());
     })?;
     Ok(receiver)
-}
-
-/// As `on_own_thread`, for work that answers by its own means. A thread costs a hundredth of the smallest statement.
-pub(crate) fn detach(work: impl FnOnce() + Send + 'static) -> Result<(), EngineError> {
-    std::thread::Builder::new()
-        .name("clickhouse".to_owned())
-        .stack_size(STACK)
-        .spawn(work)
-        .map(drop)
-        .map_err(|source| EngineError::Thread { source })
 }

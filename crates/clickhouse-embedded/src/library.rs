@@ -6,6 +6,7 @@
 
 pub(crate) mod connection;
 mod locate;
+pub(crate) mod threads;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -107,6 +108,7 @@ fn open(path: &Path) -> Result<Functions, EngineError> {
     let library = unsafe { Library::new(path) }.map_err(failed)?;
     // Never unloaded: engine threads run its code until the process ends.
     let library: &'static Library = Box::leak(Box::new(library));
+    threads::leave_before_the_library();
 
     macro_rules! symbol {
         ($name:literal) => {{
