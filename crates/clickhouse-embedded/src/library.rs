@@ -108,7 +108,6 @@ fn open(path: &Path) -> Result<Functions, EngineError> {
     let library = unsafe { Library::new(path) }.map_err(failed)?;
     // Never unloaded: engine threads run its code until the process ends.
     let library: &'static Library = Box::leak(Box::new(library));
-    threads::leave_before_the_library();
 
     macro_rules! symbol {
         ($name:literal) => {{

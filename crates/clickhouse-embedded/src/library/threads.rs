@@ -1,13 +1,12 @@
-//! Threads that call the engine, and how a process ends that has loaded it.
+//! Threads that call the engine. The process may not end under them.
 //!
-//! At the end of a process the engine's library takes its statics down, whatever else still runs: threads that are in the engine,
-//! thread-local values that it still cleans up, its own background threads. Now and then one of them reads what is gone, and
-//! a process that did its work ends with a signal. So the end joins our threads, and then leaves without the library's own end:
-//! what the engine promised is on the disk already, as after a kill.
+//! At the end of a process the engine's library takes its statics down, whatever else still runs. A thread that is in the engine
+//! at that instant, be it only to end a statement whose client left, reads what is gone; so does one whose work is over and whose
+//! thread-local values the library still cleans up. So the end of the process joins them all first.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -36,27 +35,31 @@ pub(crate) fn detach(work: impl FnOnce() + Send + 'static) -> Result<(), EngineE
     Ok(())
 }
 
-/// To be called when the library is loaded: what is registered later runs earlier, so before the library's own end.
-pub(crate) fn leave_before_the_library() {
-    static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| {
-        // SAFETY: a function of this program, which stays loaded and never unwinds. Refused for want of memory, the process
-        // ends as it would have without us.
-        let _ = unsafe { on_exit(leave, ptr::null_mut()) };
-    });
-}
+/// Run by the main thread before `main`.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = at_start;
 
 unsafe extern "C" {
-    /// As `atexit`, and tells the status. Of glibc, as the engine is.
-    fn on_exit(callback: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-    fn _exit(status: c_int) -> !;
+    /// What a C++ `thread_local` registers its destructor with. Of glibc, as the engine is.
+    fn __cxa_thread_atexit_impl(
+        destructor: extern "C" fn(*mut c_void),
+        object: *mut c_void,
+        library: *const c_void,
+    ) -> c_int;
+    static __dso_handle: c_void;
 }
 
-/// The standard streams are flushed by now: Rust does that before it calls `exit`.
-extern "C" fn leave(status: c_int, _: *mut c_void) {
+/// The main thread's thread-local values end before any static does, in whatever order those were made: the engine makes
+/// many of its own at first use, so a function that `atexit` takes would run too late.
+extern "C" fn at_start() {
+    // SAFETY: a function of this program, which stays loaded and never unwinds, with an argument that it does not use. Refused
+    // for want of memory, the process ends as it would have without us.
+    let _ = unsafe { __cxa_thread_atexit_impl(at_end, ptr::null_mut(), &raw const __dso_handle) };
+}
+
+extern "C" fn at_end(_: *mut c_void) {
     wait();
-    // SAFETY: ends the process, with the status that it was ending with.
-    unsafe { _exit(status) }
 }
 
 #[expect(
