@@ -11,6 +11,10 @@ WHERE e.platform = {platform:String} AND e.hour >= {from:Int64} AND e.hour < {un
         SELECT report_key
         FROM reports
         WHERE platform = {platform:String}
+            AND report_key IN
+            (
+                SELECT report_key FROM usage_events WHERE platform = {platform:String} AND hour >= {from:Int64} AND hour < {until:Int64}
+            )
             AND ({uncut:Bool} OR last_seq <= arrayElement({upper_seqs:Array(UInt64)}, indexOf({upper_epochs:Array(UInt64)}, epoch)))
         GROUP BY report_key
         HAVING uniqExact(report_hash) > 1
