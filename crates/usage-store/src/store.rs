@@ -64,7 +64,7 @@ impl UsageStore {
     }
 
     pub(crate) fn query(&self, text: &str) -> Query {
-        // The client takes a question mark for a placeholder of its own; ours are named.
-        self.client.query(&text.replace('?', "??"))
+        // `?fields` is the client's: the columns of the row type that is read. Other placeholders are named.
+        self.client.query(text)
     }
 }
