@@ -14,7 +14,8 @@ use usage_store::RunRow;
 use utoipa::ToSchema;
 
 use crate::billing::{Billing, Inner};
-use crate::count::store_cut;
+use crate::count::{Count, Meter, store_cut};
+use crate::rules::cuts::RunBefore;
 use crate::rules::sealing::{Decision, HourState, decide};
 use crate::{BillingError, count};
 
@@ -130,20 +131,40 @@ impl Inner {
                 }
             };
             if let Some(detail) = self.difference(&platform, hour, &cut, &counts).await? {
-                metrics::counter!("contextmeter_seal_frozen_total").increment(1);
-                tracing::error!(%platform, %hour, detail, "the store and the journals differ; the hour stays frozen");
-                self.ledger.freeze_put(&platform, hour, "store_differs", &detail).await?;
-                status.frozen.push(waiting(&platform, hour, "store_differs", Some(detail)));
+                status.frozen.push(self.freeze(&platform, hour, "store_differs", detail).await?);
                 continue;
             }
             self.ledger.freeze_clear(&platform, hour).await?;
             lease = self.ledger.lease_renew(&lease, LEASE_TTL_US).await?;
-            match self.seal_hour(&lease, &platform, hour, &cut, events, silent).await? {
-                Some(sealed) => status.sealed.push(sealed),
-                None => status.waiting.push(waiting(&platform, hour, "subscription_unread", None)),
+            match self.seal_hour(&lease, &platform, hour, &cut, events, silent).await {
+                Ok(Some(sealed)) => status.sealed.push(sealed),
+                Ok(None) => status.waiting.push(waiting(&platform, hour, "subscription_unread", None)),
+                // It is the same at every try and concerns this hour alone: the others must not wait for it.
+                Err(
+                    error @ (BillingError::Damaged { .. }
+                    | BillingError::TooLarge { .. }
+                    | BillingError::Proof(_)),
+                ) => {
+                    let frozen = self.freeze(&platform, hour, "cannot_be_counted", error.to_string()).await?;
+                    status.frozen.push(frozen);
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(status)
+    }
+
+    async fn freeze(
+        &self,
+        platform: &PlatformId,
+        hour: Hour,
+        reason: &str,
+        detail: String,
+    ) -> Result<HourReason, BillingError> {
+        metrics::counter!("contextmeter_seal_frozen_total").increment(1);
+        tracing::error!(%platform, %hour, reason, detail, "the hour stays frozen until its cause is put right");
+        self.ledger.freeze_put(platform, hour, reason, &detail).await?;
+        Ok(waiting(platform, hour, reason, Some(detail)))
     }
 
     /// Compares what the store holds with what the journals counted themselves, journal by journal.
@@ -233,11 +254,23 @@ impl Inner {
         }))
     }
 
+    /// A run of an hour, made or to be made, ready to be counted.
+    pub(crate) fn count<'a>(
+        &'a self,
+        platform: &'a PlatformId,
+        hour: Hour,
+        meters: &'a [Meter],
+        before: &'a [RunBefore],
+        upper: &'a ledger::Cut,
+    ) -> Count<'a> {
+        Count { ledger: &self.ledger, store: &self.store, platform, hour, meters, before, upper }
+    }
+
     pub(crate) async fn runs_of(
         &self,
         platform: &PlatformId,
         hour: Hour,
-    ) -> Result<Vec<(SealRunRow, crate::rules::cuts::RunBefore)>, BillingError> {
+    ) -> Result<Vec<(SealRunRow, RunBefore)>, BillingError> {
         count::runs_of(&self.ledger, platform, hour).await
     }
 }

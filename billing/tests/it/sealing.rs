@@ -4,6 +4,8 @@ mod world;
 
 mod hours;
 
+mod pieces;
+
 mod histories;
 
 mod tampering;

@@ -9,7 +9,7 @@ use usage::{CustomerId, Encoder, Hour, MeterId, PlatformId, Timestamp};
 use super::SealedHour;
 use crate::BillingError;
 use crate::billing::Inner;
-use crate::count::{Count, Counted, Cutting, Meter, fixed_pieces, meters_of};
+use crate::count::{Counted, Cutting, Meter, fixed_pieces, meters_of};
 use crate::rules::pieces::{Piece, pieces};
 
 impl Inner {
@@ -42,15 +42,7 @@ impl Inner {
             fixed: Vec::new(),
             deferred: BTreeSet::new(),
         };
-        let count = Count {
-            ledger: &self.ledger,
-            store: &self.store,
-            platform,
-            hour,
-            meters: &meters,
-            before: &before,
-            upper: cut,
-        };
+        let count = self.count(platform, hour, &meters, &before, cut);
         let counted = count.all(&mut fixing).await?;
         let (fixed, deferred) = (fixing.fixed, fixing.deferred);
         let news = last.as_ref().is_none_or(|run| run.events != events);
@@ -185,7 +177,7 @@ impl Cutting for Fixing<'_> {
         }
         let mut of_meters = BTreeMap::new();
         for meter in self.meters {
-            match self.boundaries(customer, &meter.row.meter).await? {
+            match self.boundaries(customer, meter).await? {
                 Some(boundaries) => of_meters.insert(meter.row.meter.clone(), pieces(self.hour, boundaries)),
                 None => {
                     self.deferred.insert(customer.clone());
@@ -206,13 +198,15 @@ impl Cutting for Fixing<'_> {
 }
 
 impl Fixing<'_> {
-    /// Where billing periods cut the hour; none while the subscription was not read after its end.
+    /// Where billing periods cut the hour; none while the subscription was not read after its end. What decides is in the
+    /// ledger, not whether this process speaks to the payment service: another one of the same books may.
     async fn boundaries(
         &self,
         customer: &CustomerId,
-        meter: &MeterId,
+        meter: &Meter,
     ) -> Result<Option<Vec<Timestamp>>, BillingError> {
-        if self.inner.payments.is_none() {
+        // What the payment service does not count, no subscription bills.
+        if meter.row.stripe_meter.is_none() {
             return Ok(Some(Vec::new()));
         }
         let linked = match self.inner.ledger.customer_get(self.platform, customer).await {
@@ -223,7 +217,7 @@ impl Fixing<'_> {
         if !linked {
             return Ok(Some(Vec::new()));
         }
-        let view = self.inner.ledger.subscription_view(self.platform, customer, meter).await?;
+        let view = self.inner.ledger.subscription_view(self.platform, customer, &meter.row.meter).await?;
         Ok(view
             .filter(|view| view.read_at >= self.hour.end())
             .map(|view| view.periods.into_iter().flat_map(|(start, end)| [start, end]).collect()))

@@ -2,6 +2,7 @@
 
 use billing::{BillingError, SealRequest};
 use usage::Clock as _;
+use usage_store::{EventRow, ReportBlock};
 
 use super::on_both;
 use super::world::{MINUTE, Turn, World, noon, platform};
@@ -12,6 +13,7 @@ on_both!(
     g2_a_copy_of_an_event_from_another_journal_counts_once,
     g3_two_contents_of_a_report_are_held_and_what_was_sealed_stands,
     a_row_that_the_store_lacks_freezes_the_hour_until_it_is_stored,
+    an_hour_that_cannot_be_counted_is_frozen_and_the_others_are_sealed,
     a_lease_that_another_holds_gives_busy,
     nothing_is_shown_before_the_record_of_the_run_is_beside_the_usage,
 );
@@ -173,6 +175,31 @@ async fn a_row_that_the_store_lacks_freezes_the_hour_until_it_is_stored(world: W
     let (_, windows) = world.get("acme", "/v1/windows").await;
     assert_eq!(windows["frozen"], serde_json::json!([]), "{windows}");
     assert_eq!(world.difference().await, None);
+}
+
+async fn an_hour_that_cannot_be_counted_is_frozen_and_the_others_are_sealed(world: World) {
+    let mut journal = world.journal("a").await;
+    let early = Turn::new("1", "globex", &[5]);
+    let early = Turn { at: early.at.checked_add_micros(-60 * MINUTE).unwrap(), ..early };
+    let odd = world.take(&mut journal, &[early, Turn::new("2", "globex", &[7])]).await.remove(0);
+    // The same figures, of a kind that no program of ours writes.
+    world.remove(&odd).await;
+    let row = EventRow { kind: "mystery".to_owned(), ..odd.clone() };
+    world.store.insert(&ReportBlock { events: vec![row], reports: Vec::new() }).await.unwrap();
+    world.settled(&[&journal]).await;
+    let status = world.seal().await;
+    assert_eq!((status.sealed.len(), status.sealed[0].hour), (1, noon()), "{status:?}");
+    assert_eq!(
+        (status.frozen[0].reason.as_str(), status.frozen[0].hour),
+        ("cannot_be_counted", noon().previous())
+    );
+    let (_, windows) = world.get("acme", "/v1/windows").await;
+    assert_eq!(windows["frozen"][0]["reason"], "cannot_be_counted", "{windows}");
+
+    world.remove(&odd).await;
+    world.store.insert(&ReportBlock { events: vec![odd], reports: Vec::new() }).await.unwrap();
+    assert_eq!(world.seal().await.sealed.len(), 1);
+    assert_eq!(world.ledger().freeze_list(&platform("acme")).await.unwrap(), []);
 }
 
 async fn a_lease_that_another_holds_gives_busy(world: World) {
