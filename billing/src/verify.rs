@@ -9,7 +9,7 @@ use usage::{Hour, PlatformId};
 use utoipa::ToSchema;
 
 use crate::billing::{Billing, Inner};
-use crate::count::{Count, Counted, Fixed, meters_of};
+use crate::count::{Counted, Fixed, meters_of};
 use crate::{BillingError, worker::seal::sum_events};
 
 /// What an audit of one platform found.
@@ -62,12 +62,20 @@ impl Difference {
 }
 
 impl Billing {
-    /// Reads everything of a platform and makes it again. Long for much usage; bounded in memory by one hour's statements.
+    /// Reads everything of a platform and makes it again. Long for much usage; bounded in memory by one hour's statements. What it
+    /// answers is of this platform alone; for the journals, which all platforms share, see
+    /// [`verify_journals`](Self::verify_journals).
     pub async fn verify(&self, platform: &PlatformId) -> Result<Verification, BillingError> {
         let mut found = Verification::default();
         found.first_difference = self.inner().first_difference(platform, &mut found).await?;
         found.ok = found.first_difference.is_none();
         Ok(found)
+    }
+
+    /// Whether every position up to each journal's confirmed one is stored. For the operator: whose report a missing one held
+    /// cannot be told, and one that the store refused for its values is missing too.
+    pub async fn verify_journals(&self) -> Result<Option<Difference>, BillingError> {
+        self.inner().position_missing().await
     }
 }
 
@@ -103,7 +111,7 @@ impl Inner {
             }
             sum_events(counts)?;
         }
-        self.position_differs(&cut).await
+        self.stray(platform, &cut).await
     }
 
     async fn event_differs(
@@ -148,15 +156,7 @@ impl Inner {
         for (run, deferred) in runs {
             let upper = self.ledger.cut_get(run.cut_id).await?;
             let mut fixed = Fixed::of(&self.ledger, platform, hour, &meters, &deferred.deferred).await?;
-            let count = Count {
-                ledger: &self.ledger,
-                store: &self.store,
-                platform,
-                hour,
-                meters: &meters,
-                before: &before,
-                upper: &upper,
-            };
+            let count = self.count(platform, hour, &meters, &before, &upper);
             let counted = count.all(&mut fixed).await?;
             let statements = self.ledger.statements_of_run(&run.run_id).await?;
             if let Some(difference) = compare(&statements, &counted) {
@@ -184,19 +184,29 @@ impl Inner {
         )))
     }
 
-    /// Every position up to each journal's confirmed one is stored, once, and nothing stands elsewhere.
-    async fn position_differs(&self, cut: &ledger::Cut) -> Result<Option<Difference>, BillingError> {
-        for (epoch, seq) in &cut.positions {
+    async fn position_missing(&self) -> Result<Option<Difference>, BillingError> {
+        for (epoch, seq) in &self.ledger.cut_take().await?.positions {
             let held = self.store.positions(*epoch, *seq).await?;
             // A report takes a position for each of its events; one without events has its own.
             if *seq > 0 && (held.gap != 0 || held.last != *seq) {
                 let missing = if held.gap == 0 { held.last.saturating_add(1) } else { held.gap };
-                let message = format!("journal {epoch}: position {missing} of {seq} is not stored");
+                let message = format!(
+                    "journal {epoch}: position {missing} of {seq} is not stored; look whether the journal has it in quarantine"
+                );
                 return Ok(Some(Difference::new("position", message)));
             }
         }
+        Ok(None)
+    }
+
+    /// A row of the platform that no journal accounts for.
+    async fn stray(
+        &self,
+        platform: &PlatformId,
+        cut: &ledger::Cut,
+    ) -> Result<Option<Difference>, BillingError> {
         let epochs: Vec<u64> = cut.positions.keys().copied().collect();
-        Ok(self.store.stray_find(&epochs).await?.map(|stray| {
+        Ok(self.store.stray_find(platform, &epochs).await?.map(|stray| {
             let position = format!("{}/{}", stray.epoch, stray.seq);
             Difference::new(
                 "position",

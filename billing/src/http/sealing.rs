@@ -193,7 +193,8 @@ pub(super) async fn seal_windows(
     Ok(Json(status?))
 }
 
-/// Makes every statement of the platform again from what is stored and names the first difference.
+/// Makes every statement of the platform again from what is stored and names the first difference. For the operator, also
+/// looks for positions that the journals confirmed and the store lacks, of whatever platform.
 #[utoipa::path(post, path = "/v1/verify", tag = "finance", security(("key" = [])), request_body = Nothing,
     responses((status = 200, description = "What was found", body = Verification), (status = 503, description = "store_unavailable, ledger_unavailable")))]
 pub(super) async fn verify(
@@ -201,7 +202,12 @@ pub(super) async fn verify(
     State(billing): State<Billing>,
     StrictJson(Nothing {}): StrictJson<Nothing>,
 ) -> Result<Json<Verification>, Problem> {
-    Ok(Json(billing.verify(&caller.platform).await?))
+    let mut found = billing.verify(&caller.platform).await?;
+    if found.ok && caller.operator {
+        found.first_difference = billing.verify_journals().await?;
+        found.ok = found.first_difference.is_none();
+    }
+    Ok(Json(found))
 }
 
 pub(super) fn invalid(pointer: &str, detail: &str) -> Problem {

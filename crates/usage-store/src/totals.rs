@@ -25,7 +25,6 @@ pub struct Positions {
 /// A row that no journal accounts for.
 #[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
 pub struct Stray {
-    pub platform: String,
     pub hour: i64,
     pub customer: String,
     pub event_id: [u8; 16],
@@ -60,9 +59,14 @@ impl UsageStore {
             .map_err(|error| failed("reading positions", error))
     }
 
-    /// A row of an epoch that is not among `epochs`, or one of two contents at one position.
-    pub async fn stray_find(&self, epochs: &[u64]) -> Result<Option<Stray>, StoreError> {
+    /// A platform's row of an epoch that is not among `epochs`, or one of two contents at one position.
+    pub async fn stray_find(
+        &self,
+        platform: &PlatformId,
+        epochs: &[u64],
+    ) -> Result<Option<Stray>, StoreError> {
         self.query(include_str!("../../../sql/clickhouse/queries/totals/strays.sql"))
+            .param("platform", platform.as_str())
             .param("epochs", epochs)
             .fetch_optional()
             .await

@@ -4,7 +4,7 @@ use ledger::StatementRow;
 use usage_store::{EventRow, ReportBlock};
 
 use super::on_both;
-use super::world::{Journal, MINUTE, Turn, World, noon};
+use super::world::{Journal, MINUTE, Turn, World, noon, platform};
 
 on_both!(
     g5_a_changed_number_of_tokens_is_found_and_its_event_named,
@@ -15,6 +15,7 @@ on_both!(
     g5_an_added_customer_is_found,
     g5_an_event_at_a_place_that_no_journal_gave_is_found,
     g5_a_removed_event_that_no_run_counted_yet_is_found,
+    g9_what_journals_lack_is_told_to_the_operator_and_what_others_have_to_nobody,
 );
 
 /// A sealed hour of two customers: `globex` with two events, `initech` with one. Verified.
@@ -127,4 +128,30 @@ async fn g5_a_removed_event_that_no_run_counted_yet_is_found(world: World) {
     let (what, _, message) = world.difference().await.unwrap();
     assert_eq!(what, "journal");
     assert!(message.contains("journal 1 counted 4 events, 1042 tokens"), "{message}");
+}
+
+async fn g9_what_journals_lack_is_told_to_the_operator_and_what_others_have_to_nobody(world: World) {
+    let (mut journal, events, _) = sealed(&world).await;
+    let key = world.key("acme", "finance").await;
+    let ask = async || world.send(&key, "POST", "/v1/verify", None, "{}").await.1;
+
+    // A report without events: nothing but its position is missing.
+    let turn = Turn { providers: Vec::new(), ..Turn::new("none", "globex", &[]) };
+    world.take(&mut journal, &[turn]).await;
+    let (_, whole) = world.post("acme", "/v1/verify", "{}").await;
+    assert_eq!(whole["ok"], true, "{whole}");
+    world.sql("ALTER TABLE reports DELETE WHERE events = 0").await;
+    let (_, found) = world.post("acme", "/v1/verify", "{}").await;
+    assert_eq!(
+        (&found["ok"], &found["first_difference"]["what"]),
+        (&false.into(), &"position".into()),
+        "{found}"
+    );
+    assert_eq!(ask().await["ok"], true, "whose report it was cannot be told");
+
+    // Another platform's stray row.
+    put(&world, EventRow { platform: "other".to_owned(), epoch: 77, ..events[0].clone() }).await;
+    assert_eq!(ask().await["ok"], true);
+    let other = world.billing.verify(&platform("other")).await.unwrap();
+    assert_eq!(other.first_difference.map(|first| first.what), Some("position"));
 }
