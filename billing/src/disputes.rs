@@ -12,7 +12,7 @@ use usage_store::{EventRow, FrameQuery};
 
 use crate::BillingError;
 use crate::billing::Billing;
-use crate::count::{Count, Fixed, Meter, meters_of, store_cut};
+use crate::count::{Fixed, Meter, meters_of, store_cut};
 
 /// What support has in hand.
 #[derive(Debug, Clone)]
@@ -101,9 +101,10 @@ impl Billing {
         let mut seen = HashSet::new();
         found.retain(|found| seen.insert(*found));
         found.truncate(most);
+        let log = self.log(platform).await?;
         let mut chains = Vec::new();
         for found in found {
-            chains.extend(self.chain(platform, found).await?);
+            chains.extend(self.chain(platform, log.as_ref(), found).await?);
         }
         Ok(chains)
     }
@@ -155,7 +156,12 @@ impl Billing {
     }
 
     /// The chain of one content; where none is asked for, of the one that is in a statement, or else of the first accepted.
-    async fn chain(&self, platform: &PlatformId, found: Found) -> Result<Option<Chain>, BillingError> {
+    async fn chain(
+        &self,
+        platform: &PlatformId,
+        log: Option<&Log>,
+        found: Found,
+    ) -> Result<Option<Chain>, BillingError> {
         let copies = self.inner().store.event_get(platform, found.event).await?;
         let in_conflict =
             copies.windows(2).any(|pair| matches!(pair, [a, b] if a.report_hash != b.report_hash));
@@ -167,7 +173,7 @@ impl Billing {
                 continue;
             }
             let event = row.to_event()?;
-            let billed = self.billed(platform, &event, &copies).await?;
+            let billed = self.billed(platform, log, &event, &copies).await?;
             let counted = !billed.is_empty();
             let chain = Chain { event, row: row.clone(), place: found.place, in_conflict, billed };
             if counted {
@@ -183,6 +189,7 @@ impl Billing {
     async fn billed(
         &self,
         platform: &PlatformId,
+        log: Option<&Log>,
         event: &UsageEvent,
         copies: &[EventRow],
     ) -> Result<Vec<Billed>, BillingError> {
@@ -201,15 +208,7 @@ impl Billing {
                 continue;
             }
             let mut fixed = Fixed::of(&inner.ledger, platform, hour, &meters, &deferred.deferred).await?;
-            let count = Count {
-                ledger: &inner.ledger,
-                store: &inner.store,
-                platform,
-                hour,
-                meters: &meters,
-                before: &before,
-                upper: &upper,
-            };
+            let count = inner.count(platform, hour, &meters, &before, &upper);
             let counted = count.proving(&event.customer, event.event_id.0, &mut fixed).await?;
             let statements = inner.ledger.statements_of_hour(platform, hour, &event.customer).await?;
             let mut billed = Vec::new();
@@ -226,7 +225,8 @@ impl Billing {
                 });
                 let Some(statement) = statement else { continue };
                 let meter = meters.iter().find(|meter| meter.row.meter == item.meter);
-                let proof = self.proof(statement, leaf, inclusion, event, meter).await?;
+                let proof =
+                    log.map(|log| log.proof(statement, leaf, inclusion, event, meter)).transpose()?.flatten();
                 let mut placements = Vec::new();
                 for placement in
                     inner.ledger.placement_by_statement(platform, &statement.statement_id).await?
@@ -242,7 +242,34 @@ impl Billing {
         Ok(Vec::new())
     }
 
-    async fn proof(
+    /// The platform's log up to its newest head; none before the first one may be shown.
+    async fn log(&self, platform: &PlatformId) -> Result<Option<Log>, BillingError> {
+        let ledger = &self.inner().ledger;
+        let Some(head) = ledger.head_list(platform, None, 1).await?.into_iter().next() else {
+            return Ok(None);
+        };
+        let entries = ledger.statement_hashes(platform, head.size).await?;
+        Ok(Some(Log { entries, head: signed(platform, head)?, keys: self.public_keys().await? }))
+    }
+
+    async fn public_keys(&self) -> Result<Vec<PublicKey>, BillingError> {
+        let rows = self.inner().ledger.public_key_list().await?;
+        rows.into_iter()
+            .filter(|row| row.family == KeyFamily::Head.as_str())
+            .map(|row| Ok(PublicKey::new(KeyFamily::Head, VerifyingKey::from_bytes(&row.public_key)?)))
+            .collect()
+    }
+}
+
+/// What every proof of a look-up ends in, read once for all of them.
+struct Log {
+    entries: Vec<[u8; 32]>,
+    head: SignedHead,
+    keys: Vec<PublicKey>,
+}
+
+impl Log {
+    fn proof(
         &self,
         statement: &StatementRow,
         leaf: proof::Leaf,
@@ -250,15 +277,10 @@ impl Billing {
         event: &UsageEvent,
         meter: Option<&Meter>,
     ) -> Result<Option<ProofFile>, BillingError> {
-        let ledger = &self.inner().ledger;
-        let Some(head) = ledger.head_list(&statement.platform, None, 1).await?.into_iter().next() else {
-            return Ok(None);
-        };
-        if statement.log_index > head.size {
+        if statement.log_index > self.head.size {
             // A run before it in the log is not recorded yet: no head that may be shown has it.
             return Ok(None);
         }
-        let entries = ledger.statement_hashes(&statement.platform, head.size).await?;
         let index = statement.log_index.saturating_sub(1);
         Ok(Some(ProofFile {
             format: FileFormat::V1,
@@ -274,9 +296,9 @@ impl Billing {
             },
             leaf,
             inclusion,
-            log: log::inclusion(&entries, index)?,
-            head: signed(&statement.platform, head)?,
-            keys: self.public_keys().await?,
+            log: log::inclusion(&self.entries, index)?,
+            head: self.head.clone(),
+            keys: self.keys.clone(),
             event: Some(opening(event)),
             meter: meter.map(|meter| MeterOpening {
                 kind: meter.definition.filter.kind.as_str().to_owned(),
@@ -289,14 +311,6 @@ impl Billing {
                 quantity: meter.definition.quantity.as_str().to_owned(),
             }),
         }))
-    }
-
-    async fn public_keys(&self) -> Result<Vec<PublicKey>, BillingError> {
-        let rows = self.inner().ledger.public_key_list().await?;
-        rows.into_iter()
-            .filter(|row| row.family == KeyFamily::Head.as_str())
-            .map(|row| Ok(PublicKey::new(KeyFamily::Head, VerifyingKey::from_bytes(&row.public_key)?)))
-            .collect()
     }
 }
 
