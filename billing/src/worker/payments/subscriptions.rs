@@ -108,7 +108,7 @@ impl Payments {
                 let items = match self.0.provider.subscription_items(stripe_customer).await {
                     Ok(items) => items,
                     Err(error) => {
-                        tracing::warn!(%error, customer = %customer.customer, "failed to read the subscriptions of a customer");
+                        tracing::warn!(%error, platform = %board.platform.platform, "failed to read the subscriptions of a customer");
                         return match error {
                             PaymentError::OtherAccount { .. } => Err(PaymentsError::Provider(error)),
                             _ => Ok(None),
